@@ -1,0 +1,26 @@
+/* Reading small kernel files into fixed buffers. */
+#ifndef PROBE_FILE_H
+#define PROBE_FILE_H
+
+#include "probe_status.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Opens path below dirfd (AT_FDCWD for none), reads it to its end into buf and terminates it with
+ * NUL. length (may be NULL) leaves without the NUL. PROBE_E_OVERFLOW when it does not fit: buf then
+ * holds the beginning. PROBE_E_SYSCALL with errno set otherwise. */
+probe_status probe_file_read(int dirfd, const char *path, char *buf, size_t size, size_t *length);
+
+/* Parses the decimal number at text (leading blanks allowed). False if there is none or it exceeds
+ * 64 bits. end may be NULL. */
+bool probe_parse_u64(const char *text, uint64_t *value, const char **end);
+
+/* Finds the line "key<separator>NUMBER" in a kernel file of such lines and returns its number. key
+ * is matched whole, from the start of a line; blanks around the number are skipped. */
+bool probe_find_u64(const char *text, const char *key, char separator, uint64_t *value);
+
+/* Joins a directory and a name. PROBE_E_OVERFLOW when the result does not fit. */
+probe_status probe_path_join(char *out, size_t size, const char *directory, const char *name);
+
+#endif
