@@ -43,17 +43,17 @@ typedef struct {
     uint32_t valid; /* bit per key */
     uint64_t value[PROBE_CG_COUNT];
     bool peak_sampled; /* MEMORY_PEAK is a sampled maximum (no memory.peak on this kernel) */
-    bool shared; /* at open, processes other than the given one and its ancestors were in the memory
-                    group */
+    bool shared;       /* at open, processes other than the given one and its ancestors were in the
+                          memory group, or that could not be ruled out */
 } probe_cgroup_reading;
 
 /* Which of the group's directories holds what. Absolute paths below fs_root; empty = that
  * controller is not to be had. */
 typedef struct {
     int version;
-    char memory[PATH_MAX]; /* the same directory for all controllers on pure v2 */
-    char cpu[PATH_MAX];
-    char cpuacct[PATH_MAX];
+    char memory[PATH_MAX];  /* the same directory for all controllers on pure v2 */
+    char cpu[PATH_MAX];     /* the group or ancestor whose quota is the tightest: it is throttled */
+    char cpuacct[PATH_MAX]; /* CPU time: v1 cpuacct, or the same directory as unified */
     char unified[PATH_MAX]; /* cgroup2 directory: io.stat, cpu.stat and *.pressure; on hybrid hosts
                                beside v1 */
     char memory_mount[PATH_MAX]; /* mount points, where the walk over ancestors ends */
@@ -62,6 +62,7 @@ typedef struct {
 
 typedef struct {
     probe_cgroup_paths paths;
+    uint64_t memory_total;     /* bytes of RAM: a v1 limit beyond it is none; 0 = not known */
     probe_cgroup_reading last; /* running maxima and the last gauges */
     uint64_t baseline[PROBE_CG_COUNT];
     uint32_t baseline_valid;

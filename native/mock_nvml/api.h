@@ -1,0 +1,77 @@
+/* What libnvidia-ml.so.1 exports, under NVML's own names and with its calling sequences. */
+#ifndef MOCK_API_H
+#define MOCK_API_H
+
+#include "nvml_types.h"
+
+#define MOCK_API __attribute__((visibility("default")))
+
+enum { NVML_MODE_DISABLED = 0 };
+
+/* nvmlPciInfo_t */
+typedef struct {
+    char bus_id_legacy[16];
+    unsigned int domain, bus, device, pci_device_id, pci_subsystem_id;
+    char bus_id[32];
+} nvml_pci_info;
+_Static_assert(sizeof(nvml_pci_info) == 68, "layout of nvmlPciInfo_t");
+
+/* nvmlProcessInfo_t of the _v3 functions */
+typedef struct {
+    unsigned int pid;
+    unsigned long long used_gpu_memory; /* bytes */
+    unsigned int gpu_instance_id, compute_instance_id;
+} nvml_process_info;
+_Static_assert(sizeof(nvml_process_info) == 24, "layout of nvmlProcessInfo_v2_t");
+
+/* Ours: a real driver's library does not have it. The version of the mock. */
+MOCK_API const char *nvmlMockVersion(void);
+
+MOCK_API nvml_return nvmlInit(void);
+MOCK_API nvml_return nvmlInit_v2(void);
+MOCK_API nvml_return nvmlInitWithFlags(unsigned int flags);
+MOCK_API nvml_return nvmlShutdown(void);
+MOCK_API const char *nvmlErrorString(nvml_return code);
+
+MOCK_API nvml_return nvmlSystemGetDriverVersion(char *version, unsigned int length);
+MOCK_API nvml_return nvmlSystemGetNVMLVersion(char *version, unsigned int length);
+MOCK_API nvml_return nvmlSystemGetCudaDriverVersion(int *version);
+MOCK_API nvml_return nvmlSystemGetCudaDriverVersion_v2(int *version);
+
+MOCK_API nvml_return nvmlDeviceGetCount(unsigned int *count);
+MOCK_API nvml_return nvmlDeviceGetCount_v2(unsigned int *count);
+MOCK_API nvml_return nvmlDeviceGetHandleByIndex(unsigned int index, nvml_device *device);
+MOCK_API nvml_return nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvml_device *device);
+MOCK_API nvml_return nvmlDeviceGetHandleByUUID(const char *uuid, nvml_device *device);
+
+MOCK_API nvml_return nvmlDeviceGetName(nvml_device device, char *name, unsigned int length);
+MOCK_API nvml_return nvmlDeviceGetUUID(nvml_device device, char *uuid, unsigned int length);
+MOCK_API nvml_return nvmlDeviceGetIndex(nvml_device device, unsigned int *index);
+MOCK_API nvml_return nvmlDeviceGetPciInfo_v3(nvml_device device, nvml_pci_info *pci);
+MOCK_API nvml_return nvmlDeviceIsMigDeviceHandle(nvml_device device, unsigned int *is_mig);
+MOCK_API nvml_return nvmlDeviceGetAccountingMode(nvml_device device, unsigned int *mode);
+MOCK_API nvml_return nvmlDeviceGetComputeRunningProcesses_v3(nvml_device device,
+                                                             unsigned int *count,
+                                                             nvml_process_info *infos);
+MOCK_API nvml_return nvmlDeviceGetGraphicsRunningProcesses_v3(nvml_device device,
+                                                              unsigned int *count,
+                                                              nvml_process_info *infos);
+
+MOCK_API nvml_return nvmlDeviceGetUtilizationRates(nvml_device device, nvml_utilization *rates);
+MOCK_API nvml_return nvmlDeviceGetSamples(nvml_device device, int type,
+                                          unsigned long long last_seen_us, int *value_type,
+                                          unsigned int *count, nvml_sample *samples);
+MOCK_API nvml_return nvmlDeviceGetMemoryInfo(nvml_device device, nvml_memory *memory);
+MOCK_API nvml_return nvmlDeviceGetMemoryInfo_v2(nvml_device device, nvml_memory_v2 *memory);
+MOCK_API nvml_return nvmlDeviceGetTotalEnergyConsumption(nvml_device device,
+                                                         unsigned long long *millijoules);
+MOCK_API nvml_return nvmlDeviceGetPowerUsage(nvml_device device, unsigned int *milliwatts);
+MOCK_API nvml_return nvmlDeviceGetEnforcedPowerLimit(nvml_device device, unsigned int *milliwatts);
+MOCK_API nvml_return nvmlDeviceGetCurrentClocksThrottleReasons(nvml_device device,
+                                                               unsigned long long *reasons);
+MOCK_API nvml_return nvmlDeviceGetCurrentClocksEventReasons(nvml_device device,
+                                                            unsigned long long *reasons);
+MOCK_API nvml_return nvmlDeviceGetTemperature(nvml_device device, int sensor,
+                                              unsigned int *celsius);
+
+#endif

@@ -1,0 +1,132 @@
+#include "api.h"
+
+#include "call.h"
+#include "driver.h"
+
+/* Begins a call that fills *out. */
+static mock_call begin(const char *function, nvml_device device, const void *out) {
+    mock_call call = mock_call_begin_handle(function, device);
+    if (call.rc == NVML_OK && out == NULL) {
+        call.rc = NVML_E_INVALID_ARGUMENT;
+    }
+    return call;
+}
+
+nvml_return nvmlDeviceGetUtilizationRates(nvml_device device, nvml_utilization *rates) {
+    mock_call call = begin("nvmlDeviceGetUtilizationRates", device, rates);
+    if (call.rc == NVML_OK) {
+        int64_t newest = mock_entry_newest(call.scenario, call.t_ns);
+        rates->gpu = mock_entry_percent(call.scenario, call.device, MOCK_UTIL, newest);
+        rates->memory = mock_entry_percent(call.scenario, call.device, MOCK_MEMUTIL, newest);
+    }
+    return mock_call_end(&call, call.rc);
+}
+
+/* Without a buffer, count becomes the capacity of the ring. With one, entries newer than last_seen
+ * are given; having none is NOT_FOUND. */
+nvml_return nvmlDeviceGetSamples(nvml_device device, int type, unsigned long long last_seen_us,
+                                 int *value_type, unsigned int *count, nvml_sample *samples) {
+    mock_call call = begin("nvmlDeviceGetSamples", device, count);
+    if (call.rc != NVML_OK) {
+        return mock_call_end(&call, call.rc);
+    }
+    if (value_type == NULL || (samples != NULL && *count == 0)) {
+        return mock_call_end(&call, NVML_E_INVALID_ARGUMENT);
+    }
+    if (type != NVML_SAMPLES_GPU_UTILIZATION && type != NVML_SAMPLES_MEMORY_UTILIZATION) {
+        return mock_call_end(&call, NVML_E_NOT_SUPPORTED);
+    }
+    *value_type = NVML_VALUE_UNSIGNED_INT;
+    if (samples == NULL) {
+        *count = (unsigned int)call.scenario->ring;
+        return mock_call_end(&call, NVML_OK);
+    }
+    mock_series_kind kind = type == NVML_SAMPLES_GPU_UTILIZATION ? MOCK_UTIL : MOCK_MEMUTIL;
+    *count = mock_ring_read(call.scenario, call.device, kind, call.t_ns, call.base_us, last_seen_us,
+                            samples, *count);
+    return mock_call_end(&call, *count == 0 ? NVML_E_NOT_FOUND : NVML_OK);
+}
+
+static unsigned long long mib(int64_t number) {
+    return (unsigned long long)number << 20;
+}
+
+/* Since driver branch 510, "used" of the first version counts what the driver reserves. */
+nvml_return nvmlDeviceGetMemoryInfo(nvml_device device, nvml_memory *memory) {
+    mock_call call = begin("nvmlDeviceGetMemoryInfo", device, memory);
+    if (call.rc == NVML_OK) {
+        memory->total = mib(call.device->mem_mib);
+        memory->used = mock_memory_used(call.device, call.t_ns) + mib(call.device->reserved_mib);
+        memory->free = memory->total - memory->used;
+    }
+    return mock_call_end(&call, call.rc);
+}
+
+nvml_return nvmlDeviceGetMemoryInfo_v2(nvml_device device, nvml_memory_v2 *memory) {
+    mock_call call = begin("nvmlDeviceGetMemoryInfo_v2", device, memory);
+    if (call.rc == NVML_OK && memory->version != NVML_MEMORY_V2_VERSION) {
+        call.rc = NVML_E_FUNCTION_NOT_FOUND; /* so drivers answer, rather than code 25 */
+    }
+    if (call.rc == NVML_OK) {
+        memory->total = mib(call.device->mem_mib);
+        memory->reserved = mib(call.device->reserved_mib);
+        memory->used = mock_memory_used(call.device, call.t_ns);
+        memory->free = memory->total - memory->reserved - memory->used;
+    }
+    return mock_call_end(&call, call.rc);
+}
+
+nvml_return nvmlDeviceGetTotalEnergyConsumption(nvml_device device,
+                                                unsigned long long *millijoules) {
+    mock_call call = begin("nvmlDeviceGetTotalEnergyConsumption", device, millijoules);
+    if (call.rc == NVML_OK) {
+        *millijoules = mock_energy_mj(call.device, call.t_ns);
+    }
+    return mock_call_end(&call, call.rc);
+}
+
+nvml_return nvmlDeviceGetPowerUsage(nvml_device device, unsigned int *milliwatts) {
+    mock_call call = begin("nvmlDeviceGetPowerUsage", device, milliwatts);
+    if (call.rc == NVML_OK) {
+        *milliwatts = mock_power_mw(call.device, call.t_ns);
+    }
+    return mock_call_end(&call, call.rc);
+}
+
+nvml_return nvmlDeviceGetEnforcedPowerLimit(nvml_device device, unsigned int *milliwatts) {
+    mock_call call = begin("nvmlDeviceGetEnforcedPowerLimit", device, milliwatts);
+    if (call.rc == NVML_OK) {
+        *milliwatts = (unsigned int)(call.device->power_micro_w / 1000);
+    }
+    return mock_call_end(&call, call.rc);
+}
+
+static nvml_return give_reasons(const char *function, nvml_device device,
+                                unsigned long long *reasons) {
+    mock_call call = begin(function, device, reasons);
+    if (call.rc == NVML_OK) {
+        *reasons = mock_throttle_reasons(call.device, call.t_ns);
+    }
+    return mock_call_end(&call, call.rc);
+}
+
+nvml_return nvmlDeviceGetCurrentClocksThrottleReasons(nvml_device device,
+                                                      unsigned long long *reasons) {
+    return give_reasons("nvmlDeviceGetCurrentClocksThrottleReasons", device, reasons);
+}
+
+nvml_return nvmlDeviceGetCurrentClocksEventReasons(nvml_device device,
+                                                   unsigned long long *reasons) {
+    return give_reasons("nvmlDeviceGetCurrentClocksEventReasons", device, reasons);
+}
+
+nvml_return nvmlDeviceGetTemperature(nvml_device device, int sensor, unsigned int *celsius) {
+    mock_call call = begin("nvmlDeviceGetTemperature", device, celsius);
+    if (call.rc == NVML_OK && sensor != 0) {
+        call.rc = NVML_E_INVALID_ARGUMENT; /* NVML knows one sensor, the GPU's */
+    }
+    if (call.rc == NVML_OK) {
+        *celsius = (unsigned int)call.device->temp_c;
+    }
+    return mock_call_end(&call, call.rc);
+}

@@ -1,0 +1,220 @@
+#include "call.h"
+
+#include "rules.h"
+#include "scenario_fields.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef enum { NOT_LOADED, LOADED, REFUSED } load_state;
+
+/* NVML is a library with state by contract, and thread-safe: everything here is guarded by lock,
+ * but for the scenario, which never changes once it is loaded. */
+static struct {
+    pthread_mutex_t lock;
+    load_state load;
+    int64_t references; /* nvmlInit* less nvmlShutdown */
+    int64_t t0_ns;      /* CLOCK_MONOTONIC */
+    int64_t base_us;
+    int64_t rule_calls[MOCK_RULES_MAX];
+    bool log_tried, log_open;
+    int log_fd;
+    mock_scenario scenario;
+} process_state = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void lock(void) {
+    (void)pthread_mutex_lock(&process_state.lock); /* cannot fail for a default mutex */
+}
+
+static void unlock(void) {
+    (void)pthread_mutex_unlock(&process_state.lock);
+}
+
+static int64_t clock_ns(clockid_t clock) {
+    struct timespec now;
+    (void)clock_gettime(clock, &now); /* cannot fail for the clocks used here */
+    return now.tv_sec * MOCK_NS_PER_S + now.tv_nsec;
+}
+
+/* The time stamp of T0 in the clock that the driver pretends to use. */
+static int64_t base_us(int64_t clock, int64_t t0_ns) {
+    if (clock == MOCK_CLOCK_RELATIVE) {
+        return MOCK_RELATIVE_BASE_US;
+    }
+    clockid_t domain = clock == MOCK_CLOCK_BOOT ? CLOCK_BOOTTIME : CLOCK_REALTIME;
+    int64_t ago_ns = clock_ns(CLOCK_MONOTONIC) - t0_ns;
+    return (clock_ns(domain) - ago_ns) / 1000;
+}
+
+/* Needs the lock. Loads once in the life of the process: a second nvmlInit* neither moves T0 nor
+ * repeats the message. */
+static bool ensure_loaded(void) {
+    if (process_state.load != NOT_LOADED) {
+        return process_state.load == LOADED;
+    }
+    char error[MOCK_ERROR_SIZE] = "";
+    const char *t0 = getenv("NVMLMOCK_T0");
+    process_state.t0_ns = clock_ns(CLOCK_MONOTONIC);
+    bool good = mock_scenario_load(getenv("NVMLMOCK_SCENARIO"), &process_state.scenario, error);
+    if (good && t0 != NULL && !mock_parse_fixed(t0, 0, &process_state.t0_ns)) {
+        (void)snprintf(error, sizeof error,
+                       "NVMLMOCK_T0=%s: allowed is a time of CLOCK_MONOTONIC in ns", t0);
+        good = false;
+    }
+    if (!good) {
+        (void)fprintf(stderr, "mock NVML: %s\n", error);
+    }
+    process_state.load = good ? LOADED : REFUSED;
+    process_state.base_us = base_us(process_state.scenario.clock, process_state.t0_ns);
+    return good;
+}
+
+/* Descriptor of the call log, opened at the first call; -1: none is wanted or possible. */
+static int log_descriptor(void) {
+    lock();
+    if (!process_state.log_tried) {
+        const char *path = getenv("NVMLMOCK_LOG");
+        process_state.log_tried = true;
+        if (path != NULL) {
+            process_state.log_fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+            process_state.log_open = process_state.log_fd >= 0;
+        }
+    }
+    int fd = process_state.log_open ? process_state.log_fd : -1;
+    unlock();
+    return fd;
+}
+
+/* One write for one line, so that lines of several threads and processes never mix. */
+static void log_call(const mock_call *call, const char *outcome) {
+    int fd = log_descriptor();
+    if (fd < 0) {
+        return;
+    }
+    char device[24] = "-", line[192];
+    if (call->index >= 0) {
+        (void)snprintf(device, sizeof device, "%" PRId64, call->index);
+    }
+    int n = snprintf(line, sizeof line, "%.6f %ld %s %s %s\n",
+                     (double)call->t_ns / (double)MOCK_NS_PER_S, (long)syscall(SYS_gettid),
+                     call->function, device, outcome);
+    if (n > 0 && (size_t)n < sizeof line && write(fd, line, (size_t)n) != n) {
+        (void)fprintf(stderr, "mock NVML: the call log cannot be written\n");
+    }
+}
+
+/* Carries a verdict out, without the lock: other threads go on meanwhile. */
+static void serve(const mock_call *call, const mock_verdict *verdict) {
+    if (verdict->delay_us > 0) {
+        struct timespec rest = {.tv_sec = verdict->delay_us / 1000000,
+                                .tv_nsec = verdict->delay_us % 1000000 * 1000};
+        while (nanosleep(&rest, &rest) != 0) {
+        }
+    }
+    if (verdict->hang) {
+        log_call(call, "hang");
+        for (;;) {
+            (void)pause();
+        }
+    }
+}
+
+static mock_call begin(const char *function, int64_t index, bool must_be_initialised) {
+    mock_call call = {.function = function, .index = index};
+    mock_verdict verdict = {.code = NVML_E_UNINITIALIZED};
+    lock();
+    if (process_state.load == LOADED) {
+        call.scenario = &process_state.scenario;
+        call.base_us = process_state.base_us;
+        call.t_ns = clock_ns(CLOCK_MONOTONIC) - process_state.t0_ns;
+        if (!must_be_initialised || process_state.references > 0) {
+            verdict = mock_rules_judge(call.scenario, process_state.rule_calls, function, index,
+                                       call.t_ns);
+        }
+    }
+    unlock();
+    serve(&call, &verdict);
+    call.rc = verdict.code;
+    return call;
+}
+
+mock_call mock_call_begin(const char *function, int64_t index, nvml_return otherwise) {
+    mock_call call = begin(function, index, true);
+    if (call.rc != NVML_OK || index == MOCK_NO_DEVICE) {
+        return call;
+    }
+    if (index >= 0 && index < call.scenario->device_count) {
+        call.device = &call.scenario->devices[index];
+    } else {
+        call.rc = otherwise;
+    }
+    return call;
+}
+
+mock_call mock_call_begin_handle(const char *function, nvml_device handle) {
+    int64_t index = MOCK_DEVICES_MAX - 1;
+    while (index >= 0 && handle != (nvml_device)&process_state.scenario.devices[index]) {
+        index--;
+    }
+    return mock_call_begin(function, index < 0 ? MOCK_UNKNOWN_DEVICE : index,
+                           NVML_E_INVALID_ARGUMENT);
+}
+
+nvml_return mock_call_end(const mock_call *call, nvml_return rc) {
+    char outcome[16];
+    (void)snprintf(outcome, sizeof outcome, "%d", rc);
+    log_call(call, outcome);
+    return rc;
+}
+
+nvml_return mock_call_init(const char *function) {
+    lock();
+    bool loaded = ensure_loaded();
+    unlock();
+    mock_call call = begin(function, MOCK_NO_DEVICE, false);
+    if (!loaded) {
+        call.rc = NVML_E_UNKNOWN;
+    }
+    if (call.rc == NVML_OK) {
+        lock();
+        process_state.references++;
+        unlock();
+    }
+    return mock_call_end(&call, call.rc);
+}
+
+nvml_return mock_call_shutdown(const char *function) {
+    mock_call call = begin(function, MOCK_NO_DEVICE, true);
+    if (call.rc == NVML_OK) {
+        lock();
+        /* Another thread may have shut down since. */
+        call.rc = process_state.references > 0 ? NVML_OK : NVML_E_UNINITIALIZED;
+        process_state.references -= call.rc == NVML_OK;
+        unlock();
+    }
+    return mock_call_end(&call, call.rc);
+}
+
+nvml_device mock_device_handle(const mock_call *call) {
+    return &process_state.scenario.devices[call->index];
+}
+
+int64_t mock_device_by_uuid(const char *uuid) {
+    int64_t found = MOCK_UNKNOWN_DEVICE;
+    lock();
+    for (int64_t i = 0; process_state.load == LOADED && i < process_state.scenario.device_count;
+         i++) {
+        if (strcmp(process_state.scenario.devices[i].uuid, uuid) == 0) {
+            found = i;
+            break;
+        }
+    }
+    unlock();
+    return found;
+}

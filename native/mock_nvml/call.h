@@ -1,0 +1,44 @@
+/* The life of one call into the library: is it initialised, what do the rules say, what is logged.
+ * Here lives all state of the process. */
+#ifndef MOCK_CALL_H
+#define MOCK_CALL_H
+
+#include "scenario.h"
+
+enum { MOCK_NO_DEVICE = -1, MOCK_UNKNOWN_DEVICE = -2 };
+
+/* Time stamp of T0 with clock=relative: far enough from 0 for a ring of history before it. */
+#define MOCK_RELATIVE_BASE_US (100000LL * 1000000)
+
+typedef struct {
+    const char *function;
+    const mock_scenario *scenario;
+    const mock_device *device; /* NULL: none */
+    int64_t index;             /* of the device, or negative */
+    int64_t t_ns;              /* when the call was made, since T0 */
+    int64_t base_us;           /* time stamp of T0 in the driver's clock */
+    nvml_return rc;            /* NVML_OK: answer; anything else: hand it to mock_call_end */
+} mock_call;
+
+/* Starts a call about no device (MOCK_NO_DEVICE) or about a device by its number; `otherwise` is
+ * its code when there is no such device. Sleeps or hangs as the rules say. */
+mock_call mock_call_begin(const char *function, int64_t index, nvml_return otherwise);
+
+/* The same for a device handle. */
+mock_call mock_call_begin_handle(const char *function, nvml_device handle);
+
+/* Logs the call and returns rc, for `return mock_call_end(&call, rc)`. */
+nvml_return mock_call_end(const mock_call *call, nvml_return rc);
+
+/* nvmlInit*: the first one in the process loads the scenario. Later ones and mock_call_shutdown
+ * only count. */
+nvml_return mock_call_init(const char *function);
+nvml_return mock_call_shutdown(const char *function);
+
+/* Handle of a device, valid for the life of the process. */
+nvml_device mock_device_handle(const mock_call *call);
+
+/* Number of the device with this UUID, or MOCK_UNKNOWN_DEVICE. */
+int64_t mock_device_by_uuid(const char *uuid);
+
+#endif

@@ -1,0 +1,23 @@
+/* One reader for each kind of scenario line. Each is called with the line behind its first word and
+ * returns false after mock_complain. */
+#ifndef MOCK_SCENARIO_LINES_H
+#define MOCK_SCENARIO_LINES_H
+
+#include "scenario.h"
+#include "scenario_fields.h"
+
+/* Reads the number of a device that an earlier line declared. */
+bool mock_read_device_number(mock_line *line, const mock_scenario *scenario, int64_t *device);
+
+bool mock_read_series(mock_line *line, mock_scenario *scenario);
+
+/* Faults: all but `garbage` become rules. */
+bool mock_read_fail(mock_line *line, mock_scenario *scenario);
+bool mock_read_hide(mock_line *line, mock_scenario *scenario);
+bool mock_read_delay(mock_line *line, mock_scenario *scenario);
+bool mock_read_hang(mock_line *line, mock_scenario *scenario);
+bool mock_read_lost(mock_line *line, mock_scenario *scenario);
+bool mock_read_unload(mock_line *line, mock_scenario *scenario);
+bool mock_read_garbage(mock_line *line, mock_scenario *scenario);
+
+#endif

@@ -1,0 +1,104 @@
+#include "scenario_lines.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* How the values of one kind are written. */
+typedef struct {
+    const char *word;
+    int decimals; /* 0: whole numbers, also 0x... */
+    bool may_slope;
+} value_format;
+
+static const value_format FORMATS[MOCK_SERIES_COUNT] = {
+    [MOCK_UTIL] = {"util", 6, true},
+    [MOCK_MEMUTIL] = {"memutil", 6, true},
+    [MOCK_MEM] = {"mem", 6, true},
+    [MOCK_POWER] = {"power", 6, true},
+    [MOCK_THROTTLE] = {"throttle", 0, false},
+};
+
+static int64_t largest_value(const mock_device *device, int kind) {
+    switch (kind) {
+    case MOCK_MEM:
+        return device->mem_mib - device->reserved_mib;
+    case MOCK_POWER:
+        return MOCK_INTEGRATED_MAX;
+    case MOCK_THROTTLE:
+        return 0xffff;
+    default:
+        return 100;
+    }
+}
+
+static bool read_time(const mock_line *line, const char *text, const mock_series *series,
+                      mock_point *point) {
+    if (mock_parse_fixed(text, 9, &point->t_ns) && point->t_ns <= MOCK_TIME_MAX_S * MOCK_NS_PER_S &&
+        (series->count == 0 || point->t_ns >= point[-1].t_ns)) {
+        return true;
+    }
+    return mock_complain(line, "series: time %s: allowed are seconds from 0 to %lld, never falling",
+                         text, MOCK_TIME_MAX_S);
+}
+
+static bool read_value(const mock_line *line, const char *text, const value_format *format,
+                       int64_t maximum, mock_point *point) {
+    int64_t scale = format->decimals == 0 ? 1 : MOCK_MICRO;
+    if (text != NULL && mock_parse_fixed(text, format->decimals, &point->value_micro) &&
+        point->value_micro <= maximum * scale) {
+        point->value_micro *= MOCK_MICRO / scale;
+        return true;
+    }
+    return mock_complain(line, "series %s: value %s: allowed is a %snumber from 0 to %" PRId64,
+                         format->word, text == NULL ? "(nothing)" : text,
+                         format->decimals == 0 ? "whole " : "", maximum);
+}
+
+/* Reads "t value t value ..." up to the end of the line; word is the first t. */
+static bool read_points(mock_line *line, const char *word, mock_scenario *scenario,
+                        mock_series *series, const value_format *format, int64_t maximum) {
+    mock_point *points = &scenario->points[scenario->point_count];
+    for (; word != NULL; word = mock_next_word(line)) {
+        if (scenario->point_count == MOCK_POINTS_MAX) {
+            return mock_complain(line, "series: at most %d points are allowed in all",
+                                 MOCK_POINTS_MAX);
+        }
+        mock_point *point = &points[series->count];
+        if (!read_time(line, word, series, point) ||
+            !read_value(line, mock_next_word(line), format, maximum, point)) {
+            return false;
+        }
+        series->count++;
+        scenario->point_count++;
+    }
+    series->points = points;
+    return series->count > 0 ||
+           mock_complain(line, "series %s: no points; allowed is t0 v0 t1 v1 ...", format->word);
+}
+
+bool mock_read_series(mock_line *line, mock_scenario *scenario) {
+    int64_t number = 0;
+    if (!mock_read_device_number(line, scenario, &number)) {
+        return false;
+    }
+    const char *word = mock_next_word(line);
+    int kind = 0;
+    while (kind < MOCK_SERIES_COUNT && (word == NULL || strcmp(word, FORMATS[kind].word) != 0)) {
+        kind++;
+    }
+    if (kind == MOCK_SERIES_COUNT) {
+        return mock_complain(line, "series %s: allowed is util, memutil, mem, power or throttle",
+                             word == NULL ? "(nothing)" : word);
+    }
+    mock_device *device = &scenario->devices[number];
+    mock_series *series = &device->series[kind];
+    if (series->count > 0) {
+        return mock_complain(line, "series %s: device %" PRId64 " has one already", word, number);
+    }
+    word = mock_next_word(line);
+    if (FORMATS[kind].may_slope && word != NULL && strcmp(word, "linear") == 0) {
+        series->linear = true;
+        word = mock_next_word(line);
+    }
+    return read_points(line, word, scenario, series, &FORMATS[kind], largest_value(device, kind));
+}

@@ -1,0 +1,305 @@
+#include "cgroup_reader.h"
+
+#include "cgroup_limits.h"
+#include "cgroup_members.h"
+#include "file.h"
+#include "lines.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#define BIT(key) (UINT32_C(1) << (key))
+
+/* Gauges, peaks and limits are the group's own; every other key counts since open. */
+static const uint32_t not_counters = BIT(PROBE_CG_MEMORY_CURRENT) | BIT(PROBE_CG_MEMORY_PEAK) |
+                                     BIT(PROBE_CG_MEMORY_RSS) | BIT(PROBE_CG_MEMORY_PEAK_RSS) |
+                                     BIT(PROBE_CG_MEMORY_LIMIT) | BIT(PROBE_CG_CPU_QUOTA) |
+                                     BIT(PROBE_CG_CPU_PERIOD);
+static const uint32_t memory_keys = BIT(PROBE_CG_MEMORY_CURRENT) | BIT(PROBE_CG_MEMORY_PEAK) |
+                                    BIT(PROBE_CG_MEMORY_RSS) | BIT(PROBE_CG_MEMORY_PEAK_RSS);
+
+/* v1 writes "no limit" as LONG_MAX rounded down to a page, whose size differs. */
+#define V1_UNLIMITED (UINT64_C(1) << 62)
+
+const char *probe_cgroup_key_name(probe_cgroup_key key) {
+    static const char *const names[PROBE_CG_COUNT] = {
+        [PROBE_CG_MEMORY_CURRENT] = "memory_current",
+        [PROBE_CG_MEMORY_PEAK] = "memory_peak",
+        [PROBE_CG_MEMORY_RSS] = "memory_rss",
+        [PROBE_CG_MEMORY_PEAK_RSS] = "memory_peak_rss",
+        [PROBE_CG_CPU_USAGE_USEC] = "cpu_usage_usec",
+        [PROBE_CG_CPU_USER_USEC] = "cpu_user_usec",
+        [PROBE_CG_CPU_SYSTEM_USEC] = "cpu_system_usec",
+        [PROBE_CG_IO_READ_BYTES] = "io_read_bytes",
+        [PROBE_CG_IO_WRITE_BYTES] = "io_write_bytes",
+        [PROBE_CG_IO_READ_OPS] = "io_read_ops",
+        [PROBE_CG_IO_WRITE_OPS] = "io_write_ops",
+        [PROBE_CG_MEMORY_LIMIT] = "memory_limit",
+        [PROBE_CG_CPU_QUOTA] = "cpu_quota",
+        [PROBE_CG_CPU_PERIOD] = "cpu_period",
+        [PROBE_CG_MEMORY_OOM_KILLS] = "memory_oom_kills",
+        [PROBE_CG_CPU_NR_THROTTLED] = "cpu_nr_throttled",
+        [PROBE_CG_CPU_THROTTLED_USEC] = "cpu_throttled_usec",
+        [PROBE_CG_CPU_PSI_SOME] = "cpu_psi_some",
+        [PROBE_CG_CPU_PSI_FULL] = "cpu_psi_full",
+        [PROBE_CG_MEMORY_PSI_SOME] = "memory_psi_some",
+        [PROBE_CG_MEMORY_PSI_FULL] = "memory_psi_full",
+        [PROBE_CG_IO_PSI_SOME] = "io_psi_some",
+        [PROBE_CG_IO_PSI_FULL] = "io_psi_full",
+    };
+    return names[key];
+}
+
+static bool has(const probe_cgroup_reading *reading, probe_cgroup_key key) {
+    return (reading->valid & BIT(key)) != 0;
+}
+
+static void set(probe_cgroup_reading *reading, probe_cgroup_key key, uint64_t value) {
+    reading->value[key] = value;
+    reading->valid |= BIT(key);
+}
+
+static void raise_to(probe_cgroup_reading *reading, probe_cgroup_key key, uint64_t value) {
+    if (!has(reading, key) || value > reading->value[key]) {
+        set(reading, key, value);
+    }
+}
+
+/* Sets key from the file's line "name NUMBER", in units of 1/divisor. */
+static void set_from_line(probe_cgroup_reading *reading, probe_cgroup_key key, const char *text,
+                          const char *name, uint64_t divisor) {
+    uint64_t value = 0;
+    if (probe_find_u64(text, name, ' ', &value)) {
+        set(reading, key, value / divisor);
+    }
+}
+
+static bool read_number(const char *directory, const char *name, uint64_t *value) {
+    char text[64];
+    return probe_cgroup_text(directory, name, text, sizeof text) &&
+           probe_parse_u64(text, value, NULL);
+}
+
+/* The kernel keeps a peak of the memory in use, not of its anonymous part: that one is sampled. */
+static void read_memory(probe_cgroup_reader *reader, const char *current_file,
+                        const char *peak_file, const char *rss_name) {
+    probe_cgroup_reading *last = &reader->last;
+    const char *directory = reader->paths.memory;
+    uint64_t current = 0;
+    uint64_t peak = 0;
+    uint64_t rss = 0;
+    char stat[8192];
+    bool has_current = read_number(directory, current_file, &current);
+    if (has_current) {
+        set(last, PROBE_CG_MEMORY_CURRENT, current);
+    }
+    if (read_number(directory, peak_file, &peak)) {
+        raise_to(last, PROBE_CG_MEMORY_PEAK, peak);
+        last->peak_sampled = false;
+    } else if (has_current && (last->peak_sampled || !has(last, PROBE_CG_MEMORY_PEAK))) {
+        raise_to(last, PROBE_CG_MEMORY_PEAK, current);
+        last->peak_sampled = true;
+    }
+    if (!probe_cgroup_text(directory, "memory.stat", stat, sizeof stat)) {
+        return;
+    }
+    if (probe_find_u64(stat, rss_name, ' ', &rss)) {
+        set(last, PROBE_CG_MEMORY_RSS, rss);
+        raise_to(last, PROBE_CG_MEMORY_PEAK_RSS, rss);
+    }
+    uint64_t limit = 0;
+    if (reader->paths.version == 1 &&
+        probe_find_u64(stat, "hierarchical_memory_limit", ' ', &limit)) {
+        bool beyond = reader->memory_total > 0 && limit > reader->memory_total;
+        set(last, PROBE_CG_MEMORY_LIMIT, limit >= V1_UNLIMITED || beyond ? 0 : limit);
+    }
+}
+
+static void read_memory_v1(probe_cgroup_reader *reader) {
+    char text[256];
+    read_memory(reader, "memory.usage_in_bytes", "memory.max_usage_in_bytes", "total_rss");
+    if (probe_cgroup_text(reader->paths.memory, "memory.oom_control", text, sizeof text)) {
+        set_from_line(&reader->last, PROBE_CG_MEMORY_OOM_KILLS, text, "oom_kill", 1);
+    }
+}
+
+static void read_memory_v2(probe_cgroup_reader *reader) {
+    char text[512];
+    uint64_t limit = 0;
+    read_memory(reader, "memory.current", "memory.peak", "anon");
+    if (probe_cgroup_memory_max(reader->paths.memory, reader->paths.memory_mount, &limit)) {
+        set(&reader->last, PROBE_CG_MEMORY_LIMIT, limit);
+    }
+    if (probe_cgroup_text(reader->paths.memory, "memory.events", text, sizeof text)) {
+        set_from_line(&reader->last, PROBE_CG_MEMORY_OOM_KILLS, text, "oom_kill", 1);
+    }
+}
+
+static void read_cpu_time(probe_cgroup_reader *reader) {
+    const char *directory = reader->paths.cpuacct;
+    probe_cgroup_reading *last = &reader->last;
+    if (strcmp(directory, reader->paths.unified) == 0) {
+        char text[1024];
+        if (probe_cgroup_text(directory, "cpu.stat", text, sizeof text)) {
+            set_from_line(last, PROBE_CG_CPU_USAGE_USEC, text, "usage_usec", 1);
+            set_from_line(last, PROBE_CG_CPU_USER_USEC, text, "user_usec", 1);
+            set_from_line(last, PROBE_CG_CPU_SYSTEM_USEC, text, "system_usec", 1);
+        }
+        return;
+    }
+    /* In nanoseconds; cpuacct.stat would be in ticks of 10 ms. */
+    uint64_t value = 0;
+    if (read_number(directory, "cpuacct.usage", &value)) {
+        set(last, PROBE_CG_CPU_USAGE_USEC, value / 1000);
+    }
+    if (read_number(directory, "cpuacct.usage_user", &value)) {
+        set(last, PROBE_CG_CPU_USER_USEC, value / 1000);
+    }
+    if (read_number(directory, "cpuacct.usage_sys", &value)) {
+        set(last, PROBE_CG_CPU_SYSTEM_USEC, value / 1000);
+    }
+}
+
+static void read_cpu_quota(probe_cgroup_reader *reader) {
+    const char *directory = reader->paths.cpu;
+    probe_cgroup_reading *last = &reader->last;
+    uint64_t quota = 0;
+    uint64_t period = 0;
+    if (probe_cgroup_cpu_max(directory, &quota, &period)) {
+        set(last, PROBE_CG_CPU_QUOTA, quota);
+        set(last, PROBE_CG_CPU_PERIOD, period);
+    }
+    char text[1024];
+    if (probe_cgroup_text(directory, "cpu.stat", text, sizeof text)) {
+        set_from_line(last, PROBE_CG_CPU_NR_THROTTLED, text, "nr_throttled", 1);
+        set_from_line(last, PROBE_CG_CPU_THROTTLED_USEC, text, "throttled_usec", 1); /* v2 */
+        set_from_line(last, PROBE_CG_CPU_THROTTLED_USEC, text, "throttled_time", 1000);
+    }
+}
+
+static void add_device(uint64_t sums[4], const char *line) {
+    static const char *const fields[4] = {" rbytes=", " wbytes=", " rios=", " wios="};
+    for (int i = 0; i < 4; i++) {
+        const char *field = strstr(line, fields[i]);
+        uint64_t value = 0;
+        if (field != NULL && probe_parse_u64(field + strlen(fields[i]), &value, NULL)) {
+            sums[i] += value;
+        }
+    }
+}
+
+/* One line per device; the file is empty before the first I/O, which is a true 0. Only v2 counts:
+ * the blkio.throttle files of v1 stay 0 on current kernels until a throttle is configured. */
+static void read_io(probe_cgroup_reader *reader) {
+    char path[PATH_MAX];
+    probe_lines lines;
+    uint64_t sums[4] = {0};
+    if (probe_path_join(path, sizeof path, reader->paths.unified, "io.stat") != PROBE_OK ||
+        probe_lines_open(&lines, path) != PROBE_OK) {
+        return;
+    }
+    for (const char *line; (line = probe_lines_next(&lines)) != NULL;) {
+        add_device(sums, line);
+    }
+    probe_lines_close(&lines);
+    if (lines.failed) {
+        return;
+    }
+    set(&reader->last, PROBE_CG_IO_READ_BYTES, sums[0]);
+    set(&reader->last, PROBE_CG_IO_WRITE_BYTES, sums[1]);
+    set(&reader->last, PROBE_CG_IO_READ_OPS, sums[2]);
+    set(&reader->last, PROBE_CG_IO_WRITE_OPS, sums[3]);
+}
+
+/* A line is "some avg10=0.00 avg60=0.00 avg300=0.00 total=0". Before Linux 5.13 there is no "full"
+ * for the CPU. */
+static void set_from_psi(probe_cgroup_reading *reading, probe_cgroup_key key, const char *text,
+                         const char *kind) {
+    const char *line = strstr(text, kind);
+    const char *total = line == NULL ? NULL : strstr(line, " total=");
+    uint64_t value = 0;
+    if (total != NULL && probe_parse_u64(total + strlen(" total="), &value, NULL)) {
+        set(reading, key, value);
+    }
+}
+
+static void read_psi(probe_cgroup_reader *reader, const char *name, probe_cgroup_key some,
+                     probe_cgroup_key full) {
+    char text[512];
+    if (probe_cgroup_text(reader->paths.unified, name, text, sizeof text)) {
+        set_from_psi(&reader->last, some, text, "some ");
+        set_from_psi(&reader->last, full, text, "full ");
+    }
+}
+
+void probe_cgroup_step(probe_cgroup_reader *reader) {
+    const probe_cgroup_paths *paths = &reader->paths;
+    if (paths->version == 0) {
+        return;
+    }
+    if (paths->version == 1) {
+        read_memory_v1(reader);
+    } else {
+        read_memory_v2(reader);
+    }
+    if (paths->cpuacct[0] != '\0') {
+        read_cpu_time(reader);
+    }
+    if (paths->cpu[0] != '\0') {
+        read_cpu_quota(reader);
+    }
+    if (paths->unified[0] != '\0') {
+        read_io(reader);
+        read_psi(reader, "cpu.pressure", PROBE_CG_CPU_PSI_SOME, PROBE_CG_CPU_PSI_FULL);
+        read_psi(reader, "memory.pressure", PROBE_CG_MEMORY_PSI_SOME, PROBE_CG_MEMORY_PSI_FULL);
+        read_psi(reader, "io.pressure", PROBE_CG_IO_PSI_SOME, PROBE_CG_IO_PSI_FULL);
+    }
+}
+
+/* Bytes of RAM; 0 when not known. */
+static uint64_t read_memory_total(const char *proc_root) {
+    char path[PATH_MAX];
+    char text[256]; /* MemTotal is the first line */
+    uint64_t kib = 0;
+    if (probe_path_join(path, sizeof path, proc_root, "meminfo") != PROBE_OK) {
+        return 0;
+    }
+    probe_status status = probe_file_read(AT_FDCWD, path, text, sizeof text, NULL);
+    bool found = (status == PROBE_OK || status == PROBE_E_OVERFLOW) &&
+                 probe_find_u64(text, "MemTotal", ':', &kib);
+    return found ? kib * 1024 : 0;
+}
+
+probe_status probe_cgroup_open(probe_cgroup_reader *reader, const char *proc_root,
+                               const char *fs_root, const char *pid, probe_error *error) {
+    memset(reader, 0, sizeof *reader);
+    probe_status status = probe_cgroup_find(&reader->paths, proc_root, fs_root, pid, error);
+    if (status != PROBE_OK) {
+        return status;
+    }
+    reader->memory_total = read_memory_total(proc_root);
+    reader->last.version = reader->paths.version;
+    reader->last.shared = probe_cgroup_shared(reader->paths.memory, proc_root, pid);
+    probe_cgroup_step(reader);
+    memcpy(reader->baseline, reader->last.value, sizeof reader->baseline);
+    reader->baseline_valid = reader->last.valid;
+    return PROBE_OK;
+}
+
+void probe_cgroup_get(const probe_cgroup_reader *reader, probe_cgroup_reading *reading) {
+    *reading = reader->last;
+    reading->valid &= not_counters | reader->baseline_valid;
+    if (!has(reading, PROBE_CG_MEMORY_CURRENT) || !has(reading, PROBE_CG_MEMORY_RSS)) {
+        reading->valid &= ~memory_keys;
+    }
+    for (int key = 0; key < PROBE_CG_COUNT; key++) {
+        uint64_t *value = &reading->value[key];
+        if ((reading->valid & BIT(key)) == 0) {
+            *value = 0;
+        } else if ((not_counters & BIT(key)) == 0) {
+            uint64_t base = reader->baseline[key];
+            *value = *value > base ? *value - base : 0;
+        }
+    }
+}

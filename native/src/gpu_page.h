@@ -1,0 +1,93 @@
+/* What the NVML helper publishes and everybody else reads: a shared page with two slots, of which
+ * the older one is rewritten, so that a helper that dies or hangs in the driver leaves the last
+ * whole reading behind. */
+#ifndef PROBE_GPU_PAGE_H
+#define PROBE_GPU_PAGE_H
+
+#include "integral.h"
+#include "nvml_types.h"
+#include "profile.h"
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { PROBE_GPU_MAX = 16, PROBE_GPU_NOTE_SIZE = 160 };
+
+typedef enum {
+    PROBE_UTILIZATION_NONE,
+    PROBE_UTILIZATION_SAMPLES,
+    PROBE_UTILIZATION_RATES
+} probe_utilization_source;
+typedef enum { PROBE_MEMORY_NONE, PROBE_MEMORY_V1, PROBE_MEMORY_V2 } probe_memory_source;
+typedef enum {
+    PROBE_GPUS_NONE,
+    PROBE_GPUS_ALL_VISIBLE,
+    PROBE_GPUS_CUDA_VISIBLE_DEVICES
+} probe_gpus;
+
+/* One device; times in ns since the start of the task. */
+typedef struct {
+    int index;                                       /* NVML's */
+    char name[NVML_NAME_SIZE], uuid[NVML_UUID_SIZE]; /* empty: the driver does not tell */
+    uint64_t mem_total_bytes;                        /* 0: not known */
+    probe_utilization_source utilization_source;
+    probe_memory_source memory_source;
+    probe_utilization gpu, memory; /* memory: the memory controller */
+    probe_gauge used;              /* memory in use */
+    probe_profile profile;         /* of gpu */
+    bool energy_valid, throttle_valid, lost;
+    uint64_t energy_mj;     /* since the start */
+    uint64_t throttle_bits; /* NVML_REASON_..., all that were seen */
+    int64_t lost_ns;
+} probe_gpu_device;
+
+typedef struct {
+    bool final;
+    bool mock;
+    char driver[NVML_DRIVER_SIZE];
+    probe_gpus gpus;          /* how the devices were chosen */
+    bool ambiguous;           /* the choice may be another than CUDA's */
+    int count;                /* devices of the task */
+    int64_t busy_ns;          /* time in which at least one device was busy */
+    uint64_t peak_used_bytes; /* largest sum of memory in use */
+    int64_t written_ns;
+    char note[PROBE_GPU_NOTE_SIZE]; /* why nothing, or less, could be read; empty: nothing to say */
+    probe_gpu_device device[PROBE_GPU_MAX];
+} probe_gpu_snapshot;
+
+typedef struct {
+    uint64_t layout;            /* PROBE_GPU_PAGE_LAYOUT: wrapper and helper are of one build */
+    _Atomic uint64_t published; /* how many snapshots; the newest one is in slot published % 2 */
+    probe_gpu_snapshot slot[2];
+} probe_gpu_page;
+
+#define PROBE_GPU_PAGE_LAYOUT ((uint64_t)sizeof(probe_gpu_page) << 8 | 1)
+
+/* Descriptors that the helper finds open. */
+enum { PROBE_HELPER_CHANNEL_FD = 3, PROBE_HELPER_PAGE_FD = 4 };
+
+/* The helper's side: copies snapshot to the older slot and makes it the newest. */
+static inline void probe_gpu_publish(probe_gpu_page *page, const probe_gpu_snapshot *snapshot) {
+    uint64_t next = atomic_load_explicit(&page->published, memory_order_relaxed) + 1;
+    page->slot[next % 2] = *snapshot;
+    atomic_store_explicit(&page->published, next, memory_order_release);
+}
+
+/* The readers' side: copies the newest snapshot. False: there is none yet, or a writer that never
+ * pauses. */
+static inline bool probe_gpu_latest(probe_gpu_page *page, probe_gpu_snapshot *snapshot) {
+    for (int tries = 0; tries < 8; tries++) {
+        uint64_t seen = atomic_load_explicit(&page->published, memory_order_acquire);
+        if (seen == 0) {
+            return false;
+        }
+        *snapshot = page->slot[seen % 2];
+        atomic_thread_fence(memory_order_acquire);
+        if (atomic_load_explicit(&page->published, memory_order_relaxed) == seen) {
+            return true;
+        }
+    }
+    return false;
+}
+
+#endif

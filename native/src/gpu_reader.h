@@ -1,0 +1,44 @@
+/* The measuring side of the NVML helper: starts it, reads what it publishes, ends it. */
+#ifndef PROBE_GPU_READER_H
+#define PROBE_GPU_READER_H
+
+#include "gpu_page.h"
+#include "probe_status.h"
+#include "proc_reader.h"
+#include <stdbool.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+typedef struct {
+    const char *helper_path;  /* the executable */
+    const char *nvml_library; /* NULL: the driver's own */
+    const char *dev_root;     /* "/dev": where device nodes show that there may be a GPU */
+    int64_t start_ns, interval_ns;
+} probe_gpu_config;
+
+typedef struct {
+    pid_t pid; /* 0: no helper */
+    int channel;
+    probe_gpu_page *page;
+    probe_gpu_snapshot last; /* the newest whole reading; count 0 and empty before the first */
+    bool any;
+    char note[PROBE_GPU_NOTE_SIZE]; /* why there is no helper; empty: there is one, or there is no
+                                       GPU */
+} probe_gpu_reader;
+
+/* Starts the helper, if a library is named or a device node exists; does not wait for it. The task
+ * goes on without it: what went wrong is in note. Call it from a thread that lives as long as the
+ * reader: the helper dies with it. */
+void probe_gpu_open(probe_gpu_reader *reader, const probe_gpu_config *config);
+
+/* Brings last up to date. */
+void probe_gpu_read(probe_gpu_reader *reader);
+
+/* Asks for a last reading and waits for it, at most wait_ms, and only if there was a first one: a
+ * driver that still starts up, or hangs, is not worth a task's time. */
+void probe_gpu_finish(probe_gpu_reader *reader, int wait_ms);
+
+/* Kills and reaps the helper, unmaps the page. */
+void probe_gpu_close(probe_gpu_reader *reader);
+
+#endif

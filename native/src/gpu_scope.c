@@ -1,0 +1,138 @@
+#include "gpu_scope.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    const char *at;
+    size_t length;
+} token;
+
+/* The next comma-separated token, without blanks around it. False at the end of the list. */
+static bool next_token(const char **list, token *t) {
+    if (*list == NULL) {
+        return false;
+    }
+    const char *start = *list + strspn(*list, " \t");
+    const char *end = start + strcspn(start, ",");
+    *list = *end == ',' ? end + 1 : NULL;
+    while (end > start && (end[-1] == ' ' || end[-1] == '\t')) {
+        end--;
+    }
+    *t = (token){start, (size_t)(end - start)};
+    return true;
+}
+
+static bool starts_with(token t, const char *prefix) {
+    size_t length = strlen(prefix);
+    return t.length >= length && strncmp(t.at, prefix, length) == 0;
+}
+
+/* The one device whose UUID begins with the token, or -1. */
+static int find_uuid(token t, const probe_scope_device *devices, int count) {
+    int found = -1;
+    for (int i = 0; i < count; i++) {
+        if (t.length > 0 && strncmp(devices[i].uuid, t.at, t.length) == 0) {
+            if (found >= 0) {
+                return -1; /* ambiguous prefix */
+            }
+            found = i;
+        }
+    }
+    return found;
+}
+
+/* CUDA reads ordinals as strtoul does: what follows the digits is ignored, a sign is allowed. -1:
+ * not an ordinal of a device. */
+static int find_ordinal(token t, int count) {
+    char *end = NULL;
+    long ordinal = strtol(t.at, &end, 10);
+    return end != t.at && ordinal >= 0 && ordinal < count ? (int)ordinal : -1;
+}
+
+static bool is_uuid(token t) {
+    return starts_with(t, "GPU-") || starts_with(t, "MIG-");
+}
+
+/* Walks the list until the first token that names no device, which ends it. False: a device was
+ * named twice. */
+static bool choose(probe_scope *scope, const char *visible, const probe_scope_device *devices,
+                   int count) {
+    token t;
+    bool by_uuid = false;
+    for (int position = 0; next_token(&visible, &t); position++) {
+        if (position == 0) {
+            by_uuid = is_uuid(t);
+        }
+        int found = -1;
+        if (is_uuid(t) == by_uuid) {
+            found = by_uuid ? find_uuid(t, devices, count) : find_ordinal(t, count);
+        }
+        if (found < 0) {
+            break;
+        }
+        for (int i = 0; i < scope->count; i++) {
+            if (scope->chosen[i] == found) {
+                return false;
+            }
+        }
+        scope->chosen[scope->count++] = found;
+    }
+    return true;
+}
+
+/* Empty, a negative ordinal, or a word such as Slurm's NoDevFiles: the task sees no device. */
+static bool hides_everything(token first) {
+    char *end = NULL;
+    long ordinal = strtol(first.at, &end, 10);
+    return first.length == 0 || (!is_uuid(first) && (end == first.at || ordinal < 0));
+}
+
+static bool names_differ(const probe_scope_device *devices, int count) {
+    for (int i = 1; i < count; i++) {
+        if (strcmp(devices[i].name, devices[0].name) != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static probe_scope all_visible(int count) {
+    probe_scope scope = {.gpus = count > 0 ? PROBE_GPUS_ALL_VISIBLE : PROBE_GPUS_NONE,
+                         .count = count};
+    for (int i = 0; i < count; i++) {
+        scope.chosen[i] = i;
+    }
+    return scope;
+}
+
+probe_scope probe_scope_select(const char *visible, bool pci_order,
+                               const probe_scope_device *devices, int count) {
+    if (visible == NULL) {
+        return all_visible(count);
+    }
+    probe_scope scope = {.gpus = PROBE_GPUS_CUDA_VISIBLE_DEVICES};
+    const char *list = visible;
+    token first = {0};
+    (void)next_token(&list, &first);
+    if (count == 0 || hides_everything(first)) {
+        return scope;
+    }
+    if (!choose(&scope, visible, devices, count)) {
+        scope.count = 0; /* CUDA refuses the whole list when a device is named twice */
+        return scope;
+    }
+    if (scope.count == 0) {
+        /* Inside a container the devices are renumbered, and the list may still carry the host's
+         * numbers. */
+        scope = all_visible(count);
+        scope.ambiguous = true;
+        scope.reason = "CUDA_VISIBLE_DEVICES names no device that the driver shows here: all "
+                       "visible devices were counted";
+    } else if (!is_uuid(first) && !pci_order && names_differ(devices, count)) {
+        scope.ambiguous = true;
+        scope.reason = "the devices differ and CUDA_DEVICE_ORDER is not PCI_BUS_ID: CUDA may "
+                       "number them in another order";
+    }
+    return scope;
+}

@@ -1,0 +1,94 @@
+#include "gpu_summary.h"
+
+#include "clock.h"
+
+static const double bytes_per_mib = 1048576.0;
+
+static int64_t rounded(double pct) {
+    return (int64_t)(pct + 0.5);
+}
+
+/* Mean and peak of memory in use. The byte mean is an integer, and both the MiB and the percentage
+ * follow from it, as in Fusion; the peak is an integer number of MiB first and a percentage of it
+ * second. */
+static void set_used(probe_gpu_figures *figures, uint64_t mean_bytes, uint64_t peak_bytes,
+                     uint64_t total_bytes) {
+    figures->used_valid = true;
+    figures->avg_used_mib = mean_bytes >> 20;
+    figures->peak_used_mib = peak_bytes >> 20;
+    figures->total_valid = total_bytes > 0;
+    if (figures->total_valid) {
+        figures->mem_mib = total_bytes >> 20;
+        figures->used_pct = 100.0 * (double)mean_bytes / (double)total_bytes;
+        figures->peak_used_pct =
+            100.0 * (double)figures->peak_used_mib * bytes_per_mib / (double)total_bytes;
+    }
+}
+
+void probe_gpu_device_figures(const probe_gpu_device *device, int64_t realtime_ns,
+                              probe_gpu_figures *figures) {
+    *figures = (probe_gpu_figures){0};
+    if (device->used.any) {
+        set_used(figures, probe_gauge_mean(&device->used), device->used.peak_bytes,
+                 device->mem_total_bytes);
+    }
+    if (device->gpu.covered_ns > 0) {
+        figures->utilization_valid = true;
+        figures->active_ms = device->gpu.busy_ns / PROBE_NS_PER_MS;
+        figures->pct = rounded(probe_utilization_mean(&device->gpu));
+        figures->peak_pct = device->gpu.peak_pct;
+        double share = (double)device->gpu.covered_ns / (double)(realtime_ns > 0 ? realtime_ns : 1);
+        figures->coverage = share < 1.0 ? share : 1.0;
+    }
+    if (device->memory.covered_ns > 0) {
+        figures->controller_valid = true;
+        figures->controller_pct = rounded(probe_utilization_mean(&device->memory));
+        figures->peak_controller_pct = device->memory.peak_pct;
+    }
+}
+
+static int64_t larger(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
+void probe_gpu_total_figures(const probe_gpu_snapshot *snapshot, int64_t realtime_ns,
+                             probe_gpu_figures *figures) {
+    *figures = (probe_gpu_figures){.coverage = 1.0};
+    uint64_t mean_bytes = 0, total_bytes = 0;
+    double pct = 0, controller_pct = 0;
+    int with_memory = 0, with_utilization = 0, with_controller = 0;
+    for (int i = 0; i < snapshot->count; i++) {
+        const probe_gpu_device *device = &snapshot->device[i];
+        probe_gpu_figures one;
+        probe_gpu_device_figures(device, realtime_ns, &one);
+        if (one.used_valid) {
+            with_memory++;
+            mean_bytes += probe_gauge_mean(&device->used);
+            total_bytes += device->mem_total_bytes;
+        }
+        if (one.utilization_valid) {
+            with_utilization++;
+            pct += probe_utilization_mean(&device->gpu);
+            figures->peak_pct = larger(figures->peak_pct, one.peak_pct);
+            figures->coverage = one.coverage < figures->coverage ? one.coverage : figures->coverage;
+        }
+        if (one.controller_valid) {
+            with_controller++;
+            controller_pct += probe_utilization_mean(&device->memory);
+            figures->peak_controller_pct =
+                larger(figures->peak_controller_pct, one.peak_controller_pct);
+        }
+    }
+    if (with_memory > 0) {
+        set_used(figures, mean_bytes, snapshot->peak_used_bytes, total_bytes);
+    }
+    if (with_utilization > 0) {
+        figures->utilization_valid = true;
+        figures->active_ms = snapshot->busy_ns / PROBE_NS_PER_MS;
+        figures->pct = rounded(pct / with_utilization);
+    }
+    if (with_controller > 0) {
+        figures->controller_valid = true;
+        figures->controller_pct = rounded(controller_pct / with_controller);
+    }
+}

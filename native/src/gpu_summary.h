@@ -1,0 +1,29 @@
+/* The trace's gpu block: what the helper published, as Fusion's figures. Pure arithmetic. */
+#ifndef PROBE_GPU_SUMMARY_H
+#define PROBE_GPU_SUMMARY_H
+
+#include "gpu_page.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+/* One device, or all of them together. */
+typedef struct {
+    bool total_valid, utilization_valid, controller_valid, used_valid;
+    uint64_t mem_mib;
+    int64_t active_ms;
+    int64_t pct, peak_pct; /* rounded percent */
+    int64_t controller_pct, peak_controller_pct;
+    double used_pct, peak_used_pct; /* percent of total; valid when total and used are */
+    uint64_t avg_used_mib, peak_used_mib;
+    double coverage; /* 0 to 1; valid with utilization */
+} probe_gpu_figures;
+
+void probe_gpu_device_figures(const probe_gpu_device *device, int64_t realtime_ns,
+                              probe_gpu_figures *figures);
+
+/* Memory: sums; the peak is that of the simultaneous sum. Utilization: mean of the means, largest
+ * peak; busy time: the union. A figure that one device lacks is taken from the others. */
+void probe_gpu_total_figures(const probe_gpu_snapshot *snapshot, int64_t realtime_ns,
+                             probe_gpu_figures *figures);
+
+#endif

@@ -1,0 +1,256 @@
+/* gpu-probe: runs a command unchanged and writes down what it used. The lifecycle, top to bottom.
+ */
+#include "clock.h"
+#include "measurement.h"
+#include "options.h"
+#include "report.h"
+#include "task.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { EXIT_OWN_ERROR = 125, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
+
+/* Who listens to our own words at the end. */
+typedef struct {
+    int fd; /* our own copy of stderr; -1: nobody */
+    bool summary;
+    bool unicode;
+} audience;
+
+static void say(int fd, const char *text) {
+    size_t length = strlen(text);
+    while (length > 0) {
+        ssize_t n = write(fd, text, length);
+        if (n <= 0 && errno != EINTR) {
+            return; /* nobody reads it: not the task's fault */
+        }
+        if (n > 0) {
+            text += n;
+            length -= (size_t)n;
+        }
+    }
+}
+
+/* The helper lies beside this executable, however that was found. */
+static bool find_helper(char *path, size_t size) {
+    ssize_t length = readlink("/proc/self/exe", path, size - 1);
+    if (length <= 0) {
+        return false;
+    }
+    path[length] = '\0';
+    char *name = strrchr(path, '/');
+    size_t left = name == NULL ? 0 : size - (size_t)(name + 1 - path);
+    return name != NULL && snprintf(name + 1, left, "gpu-probe-nvml") < (int)left;
+}
+
+/* An engine's log is no place for words that nobody asked for. */
+static bool runs_under_an_engine(void) {
+    static const char *const names[] = {
+        "NXF_TASK_WORKDIR",        "NXF_CLI",          "SNAKEMAKE", "SLURM_JOB_ID",
+        "KUBERNETES_SERVICE_HOST", "AWS_BATCH_JOB_ID", "GPU_BENCH", "CI"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (getenv(names[i]) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool shows_utf8(void) {
+    const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"}; /* in the order of precedence */
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *value = getenv(names[i]);
+        if (value != NULL && value[0] != '\0') {
+            return strstr(value, "UTF-8") != NULL || strstr(value, "utf8") != NULL ||
+                   strstr(value, "utf-8") != NULL;
+        }
+    }
+    return false;
+}
+
+static audience choose_audience(const probe_options *options) {
+    audience a = {.fd = -1, .unicode = shows_utf8()};
+    a.summary =
+        options->summary_given ? options->summary : isatty(2) == 1 && !runs_under_an_engine();
+    if (a.summary ||
+        options->place_given) { /* a place that the user named and that fails is worth a word */
+        a.fd = fcntl(2, F_DUPFD_CLOEXEC, 3);
+    }
+    return a;
+}
+
+static void close_range_quietly(int from, int to) {
+#ifdef SYS_close_range
+    if (from > to || syscall(SYS_close_range, (unsigned int)from, (unsigned int)to, 0U) == 0) {
+        return;
+    }
+#endif
+    for (int fd = from; fd <= to && fd < 1024; fd++) {
+        (void)close(fd);
+    }
+}
+
+/* The command has its own copies of everything inherited. Ours must go, but for two: a pipe's
+ * reader waits for the last writer, a lock for its last holder. */
+static void drop_inherited(int kept, int also_kept) {
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int fd = 0; fd <= 2 && null >= 0; fd++) {
+        (void)dup2(null, fd);
+    }
+    const int ascending[] = {kept < also_kept ? kept : also_kept,
+                             kept < also_kept ? also_kept : kept};
+    int from = 3;
+    for (size_t i = 0; i < sizeof ascending / sizeof ascending[0]; i++) {
+        if (ascending[i] >= from) {
+            close_range_quietly(from, ascending[i] - 1);
+            from = ascending[i] + 1;
+        }
+    }
+    close_range_quietly(from, INT_MAX);
+}
+
+/* Reaps everything that has ended. Before the command itself goes, its last readings are taken;
+ * end_ns is when it was seen to have ended. */
+static void reap(probe_measurement *m, probe_task *task, int64_t *end_ns) {
+    pid_t pid = 0;
+    probe_child_event event;
+    while ((event = probe_task_next_child(task, &pid)) != PROBE_CHILD_NONE) {
+        if (event == PROBE_CHILD_STOPPED) {
+            (void)kill(getpid(), SIGSTOP); /* so that the shell sees a stopped job */
+            continue;
+        }
+        probe_proc_io io;
+        char path[32];
+        (void)snprintf(path, sizeof path, "%d/io", (int)pid);
+        bool helper = pid == m->gpu.pid;
+        bool io_read = helper && probe_proc_read_io("/proc", path, &io, NULL) == PROBE_OK;
+        if (pid == task->pid) {
+            *end_ns = probe_clock_mono_ns();
+            probe_measurement_end(m);
+        }
+        int status = 0;
+        struct rusage usage;
+        if (wait4(pid, &status, __WALL, &usage) != pid) {
+            return;
+        }
+        if (helper) {
+            probe_usage_exclude(&m->sampler.usage, &usage, io_read ? &io : NULL);
+            m->gpu.pid = 0;
+            m->sampler.excluded = 0;
+        } else if (pid == task->pid) {
+            task->ended = true;
+            task->status = status;
+        }
+    }
+}
+
+/* Samples and passes signals on until the command has ended. Returns when that was. */
+static int64_t watch(probe_measurement *m, probe_task *task) {
+    int64_t end_ns = 0;
+    for (;;) {
+        reap(m, task, &end_ns);
+        if (task->ended) {
+            return end_ns;
+        }
+        siginfo_t info;
+        switch (probe_task_wait_signal(probe_measurement_next_ns(m), &info)) {
+        case 0:
+            probe_measurement_step(m);
+            break;
+        case SIGCHLD:
+            break;
+        case SIGTERM:
+        case SIGINT:
+        case SIGHUP:
+        case SIGXCPU: /* a SIGKILL may follow soon */
+            probe_task_forward(task, &info);
+            probe_measurement_checkpoint(m);
+            break;
+        default:
+            probe_task_forward(task, &info);
+        }
+    }
+}
+
+static int explain_exec_failure(int code, const char *command) {
+    char text[PATH_MAX + 256];
+    (void)snprintf(text, sizeof text, "gpu-probe: %s: %s\n", command, strerror(code));
+    say(2, text);
+    return code == ENOENT || code == ENOTDIR ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+}
+
+static void conclude(const probe_measurement *m, audience ears) {
+    char text[4 * PATH_MAX];
+    if (ears.summary) {
+        probe_report_format(m, ears.unicode, text, sizeof text);
+        say(ears.fd, text);
+    } else if (ears.fd >= 0 && m->file_error.status != PROBE_OK) {
+        (void)snprintf(text, sizeof text, "gpu-probe: %s: %s: %s\n", m->file_error.what,
+                       m->file_error.detail, strerror(m->file_error.sys_errno));
+        say(ears.fd, text);
+    }
+}
+
+static int run(const probe_options *options) {
+    static probe_measurement m; /* some 250 KiB, of which a short task touches little */
+    static char helper[PATH_MAX];
+    probe_task task;
+    const probe_measurement_config config = {
+        .workdir = options->workdir,
+        .trace_file = options->trace_file,
+        .helper_path = find_helper(helper, sizeof helper) ? helper : NULL,
+        .nvml_library = options->nvml_library,
+        .scope = PROBE_SCOPE_DESCENDANTS,
+        .interval_ns = options->interval_ns,
+    };
+    audience ears = choose_audience(options);
+    probe_measurement_open(&m, &config);
+    probe_task_prepare(&task);
+    probe_measurement_start(&m);
+    int code = probe_task_spawn(&task, options->command);
+    if (code != 0) {
+        return explain_exec_failure(code, options->command[0]);
+    }
+    drop_inherited(ears.fd, m.target.directory);
+    probe_measurement_begin(&m);
+    int64_t end_ns = watch(&m, &task);
+    const probe_outcome outcome = {
+        .exited = WIFEXITED(task.status),
+        .exit_status = WIFEXITED(task.status) ? WEXITSTATUS(task.status) : 0,
+        .signalled = WIFSIGNALED(task.status),
+        .signal = WIFSIGNALED(task.status) ? WTERMSIG(task.status) : 0,
+    };
+    probe_measurement_finish(&m, end_ns, &outcome);
+    conclude(&m, ears);
+    probe_measurement_close(&m);
+    probe_task_exit_as(task.status);
+}
+
+int main(int argc, char **argv) {
+    (void)argc;
+    probe_options options;
+    probe_options_parse(&options, argv);
+    switch (options.action) {
+    case PROBE_SHOW_HELP:
+        say(1, probe_help);
+        return 0;
+    case PROBE_SHOW_VERSION:
+        say(1, "gpu-probe " PROBE_VERSION "\n");
+        return 0;
+    case PROBE_USAGE_ERROR:
+        say(2, "gpu-probe: ");
+        say(2, options.error);
+        say(2, "\n");
+        return EXIT_OWN_ERROR;
+    default:
+        return run(&options);
+    }
+}

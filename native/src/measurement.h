@@ -1,0 +1,69 @@
+/* One measurement from start to final trace: sampler, GPU helper and trace file on one clock.
+ * Shared by the wrapper and the in-process sampler. */
+#ifndef PROBE_MEASUREMENT_H
+#define PROBE_MEASUREMENT_H
+
+#include "gpu_reader.h"
+#include "sampler.h"
+#include "trace.h"
+#include "trace_file.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct {
+    const char *workdir;      /* where .fusion/trace.json goes; NULL: no file is written */
+    const char *trace_file;   /* exactly this file instead; may be NULL */
+    const char *helper_path;  /* NULL: no GPU figures */
+    const char *nvml_library; /* NULL: the driver's own */
+    probe_usage_scope scope;
+    int64_t interval_ns;
+} probe_measurement_config;
+
+/* How a command ended; zero for in-process use. */
+typedef struct {
+    bool exited, signalled;
+    int exit_status, signal;
+} probe_outcome;
+
+typedef struct {
+    probe_measurement_config config; /* its strings are the caller's */
+    probe_sampler sampler;
+    probe_gpu_reader gpu;
+    probe_trace_file target;
+    probe_trace trace; /* as of the last checkpoint or the end */
+    int64_t next_checkpoint_ns;
+    probe_error file_error; /* why there is no trace, or no newer one */
+    size_t json_length;
+    char json[PROBE_TRACE_SIZE]; /* the trace as text */
+} probe_measurement;
+
+/* Opens the place of the trace and takes the baselines. Never fails: without a place for the trace,
+ * everything else goes on. */
+void probe_measurement_open(probe_measurement *m, const probe_measurement_config *config);
+
+/* The task starts now. */
+void probe_measurement_start(probe_measurement *m);
+
+/* The task runs: first sample, GPU helper, first trace. */
+void probe_measurement_begin(probe_measurement *m);
+
+/* When the next step is due, CLOCK_MONOTONIC. */
+int64_t probe_measurement_next_ns(const probe_measurement *m);
+
+/* Does what is due: a sample, a checkpoint. */
+void probe_measurement_step(probe_measurement *m);
+
+/* Writes the trace as it stands now. */
+void probe_measurement_checkpoint(probe_measurement *m);
+
+/* The task has ended but, if it is a child, is not reaped yet: last readings of what goes away with
+ * it. */
+void probe_measurement_end(probe_measurement *m);
+
+/* Writes the final trace, with the figures as of end_ns. All children that are the task's have been
+ * reaped. */
+void probe_measurement_finish(probe_measurement *m, int64_t end_ns, const probe_outcome *outcome);
+
+void probe_measurement_close(probe_measurement *m);
+
+#endif

@@ -1,0 +1,93 @@
+#include "nvml_api.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Newest name first. Required: there since the 352 branch, so that a library without them is no
+ * driver. */
+static const struct {
+    size_t slot;
+    bool required;
+    const char *names[3];
+} symbols[] = {
+    {offsetof(nvml_api, init), true, {"nvmlInit_v2", "nvmlInit", NULL}},
+    {offsetof(nvml_api, error_string), true, {"nvmlErrorString", NULL}},
+    {offsetof(nvml_api, driver_version), true, {"nvmlSystemGetDriverVersion", NULL}},
+    {offsetof(nvml_api, count), true, {"nvmlDeviceGetCount_v2", "nvmlDeviceGetCount", NULL}},
+    {offsetof(nvml_api, handle_by_index),
+     true,
+     {"nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex", NULL}},
+    {offsetof(nvml_api, name), true, {"nvmlDeviceGetName", NULL}},
+    {offsetof(nvml_api, uuid), true, {"nvmlDeviceGetUUID", NULL}},
+    {offsetof(nvml_api, utilization), true, {"nvmlDeviceGetUtilizationRates", NULL}},
+    {offsetof(nvml_api, samples), false, {"nvmlDeviceGetSamples", NULL}},
+    {offsetof(nvml_api, memory), true, {"nvmlDeviceGetMemoryInfo", NULL}},
+    {offsetof(nvml_api, memory_v2), false, {"nvmlDeviceGetMemoryInfo_v2", NULL}},
+    {offsetof(nvml_api, energy), false, {"nvmlDeviceGetTotalEnergyConsumption", NULL}},
+    {offsetof(nvml_api, throttle),
+     false,
+     {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons", NULL}},
+};
+
+/* Where containers, WSL and distributions keep the library outside the loader's path. */
+static const char *const places[] = {
+    "libnvidia-ml.so.1",
+    "/usr/lib/wsl/lib/libnvidia-ml.so.1",
+    "/usr/local/nvidia/lib64/libnvidia-ml.so.1",
+    "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1",
+    "/usr/lib/x86_64-linux-gnu/nvidia/current/libnvidia-ml.so.1",
+    "/usr/lib/aarch64-linux-gnu/libnvidia-ml.so.1",
+    "/usr/lib/aarch64-linux-gnu/nvidia/libnvidia-ml.so.1",
+    "/usr/lib64/libnvidia-ml.so.1",
+    "/run/opengl-driver/lib/libnvidia-ml.so.1",
+};
+
+static probe_status resolve(nvml_api *api, probe_error *error) {
+    for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
+        void *symbol = NULL;
+        for (const char *const *name = symbols[i].names; symbol == NULL && *name != NULL; name++) {
+            symbol = dlsym(api->library, *name);
+        }
+        if (symbol == NULL && symbols[i].required) {
+            return probe_fail_detail(error, PROBE_E_DRIVER, 0, "the NVML library lacks a function",
+                                     symbols[i].names[0]);
+        }
+        /* ISO C has no conversion from an object pointer to a function pointer; POSIX promises that
+         * the bits are the same. */
+        memcpy((char *)api + symbols[i].slot, &symbol, sizeof symbol);
+    }
+    api->mock = dlsym(api->library, "nvmlMockVersion") != NULL;
+    return PROBE_OK;
+}
+
+/* The CUDA toolkit's link-time stub answers every call with an error, after printing a banner. */
+static bool is_stub(void *library) {
+    char origin[PATH_MAX];
+    return dlinfo(library, RTLD_DI_ORIGIN, origin) == 0 && strstr(origin, "/stubs") != NULL;
+}
+
+probe_status nvml_api_load(nvml_api *api, const char *library, probe_error *error) {
+    *api = (nvml_api){0};
+    const char *const *candidates = library != NULL ? &library : places;
+    size_t count = library != NULL ? 1 : sizeof places / sizeof places[0];
+    char first_reason[sizeof error->detail] = "";
+    for (size_t i = 0; i < count; i++) {
+        api->library = dlopen(candidates[i], RTLD_NOW | RTLD_LOCAL);
+        if (api->library != NULL && !is_stub(api->library)) {
+            return resolve(api, error);
+        }
+        if (first_reason[0] == '\0') {
+            const char *reason =
+                api->library != NULL ? "the CUDA toolkit's stub library" : dlerror();
+            (void)snprintf(first_reason, sizeof first_reason, "%s",
+                           reason == NULL ? candidates[i] : reason);
+        }
+    }
+    api->library = NULL;
+    return probe_fail_detail(error, PROBE_E_ABSENT, 0, "no NVML library could be loaded",
+                             first_reason);
+}

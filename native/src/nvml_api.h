@@ -1,0 +1,33 @@
+/* NVML, loaded at run time. Only the helper process uses it. */
+#ifndef PROBE_NVML_API_H
+#define PROBE_NVML_API_H
+
+#include "nvml_types.h"
+#include "probe_status.h"
+#include <stdbool.h>
+
+/* Functions that a driver may lack are NULL. */
+typedef struct {
+    void *library; /* kept open: unloading a driver library at exit has hung programs */
+    bool mock;     /* the library says that it is a mock driver */
+    nvml_return (*init)(void);
+    const char *(*error_string)(nvml_return);
+    nvml_return (*driver_version)(char *, unsigned int);
+    nvml_return (*count)(unsigned int *);
+    nvml_return (*handle_by_index)(unsigned int, nvml_device *);
+    nvml_return (*name)(nvml_device, char *, unsigned int);
+    nvml_return (*uuid)(nvml_device, char *, unsigned int);
+    nvml_return (*utilization)(nvml_device, nvml_utilization *);
+    nvml_return (*samples)(nvml_device, int, unsigned long long, int *, unsigned int *,
+                           nvml_sample *);
+    nvml_return (*memory)(nvml_device, nvml_memory *);
+    nvml_return (*memory_v2)(nvml_device, nvml_memory_v2 *);
+    nvml_return (*energy)(nvml_device, unsigned long long *);
+    nvml_return (*throttle)(nvml_device, unsigned long long *);
+} nvml_api;
+
+/* Loads the library: exactly the named one, or, with NULL, the driver's by its usual names and
+ * places. Does not initialise NVML. The error's detail names what was tried. */
+probe_status nvml_api_load(nvml_api *api, const char *library, probe_error *error);
+
+#endif

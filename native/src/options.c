@@ -1,0 +1,139 @@
+#include "options.h"
+
+#include "clock.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char probe_help[] =
+    "usage: gpu-probe [options] [--] COMMAND [ARG...]\n"
+    "\n"
+    "Runs COMMAND unchanged, measures what it uses, and writes <workdir>/.fusion/trace.json.\n"
+    "\n"
+    "  --workdir DIR         where .fusion/trace.json goes (default: the current directory)\n"
+    "  --trace-file FILE     write the trace to FILE instead\n"
+    "  --interval TIME       time between samples, with a unit: 250ms, 1s (default: 1s; at least "
+    "10ms)\n"
+    "  --summary             print six lines on stderr when COMMAND has ended\n"
+    "                        (default on a terminal, unless a workflow engine runs us)\n"
+    "  --no-summary          do not\n"
+    "  --nvml-library FILE   load NVML from FILE (default: GPU_PROBE_NVML_LIBRARY, else the "
+    "driver's own)\n"
+    "  --version             print the version\n"
+    "  --help                print this\n"
+    "\n"
+    "Exit status: COMMAND's own; a signal that killed COMMAND kills gpu-probe too (as PID 1: "
+    "128+n);\n"
+    "125 gpu-probe was called wrongly, 126 COMMAND cannot be executed, 127 COMMAND was not "
+    "found.\n";
+
+bool probe_parse_duration(const char *text, int64_t *ns) {
+    static const struct {
+        const char *unit;
+        double ns;
+    } units[] = {{"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"min", 60e9}, {"h", 3600e9}};
+    if (*text < '0' || *text > '9') {
+        return false; /* no sign, no blank, no NaN */
+    }
+    char *end = NULL;
+    double number = strtod(text, &end);
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        if (strcmp(end, units[i].unit) == 0 && number * units[i].ns < 9e18) {
+            *ns = (int64_t)(number * units[i].ns);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* If argument is "name VALUE" or "name=VALUE", returns the value and moves on past it. Sets missing
+ * when the value is not there. */
+static const char *value_of(char ***argv, const char *name, bool *missing) {
+    const char *argument = **argv;
+    size_t length = strlen(name);
+    if (strncmp(argument, name, length) != 0 ||
+        (argument[length] != '\0' && argument[length] != '=')) {
+        return NULL;
+    }
+    const char *value = argument[length] == '=' ? argument + length + 1 : *++*argv;
+    if (value == NULL || *value == '\0') {
+        *missing = true;
+        return NULL;
+    }
+    ++*argv;
+    return value;
+}
+
+static void fail(probe_options *options, const char *format, const char *what) {
+    options->action = PROBE_USAGE_ERROR;
+    (void)snprintf(options->error, sizeof options->error, format, what);
+}
+
+static void set_interval(probe_options *options, const char *value) {
+    if (!probe_parse_duration(value, &options->interval_ns)) {
+        fail(options, "--interval: '%.80s' is not a time with a unit, such as 250ms or 1s", value);
+    } else if (options->interval_ns < 10 * PROBE_NS_PER_MS) {
+        fail(options, "--interval: '%.80s' is too short: at least 10ms", value);
+    }
+}
+
+/* One option that takes a value. True: there was one, and argv is past it (or an error is set). */
+static bool parse_value(probe_options *options, char ***argv) {
+    const char *const names[] = {"--workdir", "--trace-file", "--interval", "--nvml-library"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        bool missing = false;
+        const char *value = value_of(argv, names[i], &missing);
+        if (missing) {
+            fail(options, "%s needs a value", names[i]);
+            return true;
+        }
+        if (value == NULL) {
+            continue;
+        }
+        switch (i) {
+        case 0:
+            options->workdir = value;
+            options->place_given = true;
+            break;
+        case 1:
+            options->trace_file = value;
+            options->place_given = true;
+            break;
+        case 2:
+            set_interval(options, value);
+            break;
+        default:
+            options->nvml_library = value;
+        }
+        return true;
+    }
+    return false;
+}
+
+void probe_options_parse(probe_options *options, char **argv) {
+    *options = (probe_options){.workdir = ".", .interval_ns = PROBE_NS_PER_S};
+    const char *library = getenv("GPU_PROBE_NVML_LIBRARY");
+    options->nvml_library = library != NULL && library[0] != '\0' ? library : NULL;
+    argv++;
+    while (options->action == PROBE_RUN && *argv != NULL && (*argv)[0] == '-') {
+        if (strcmp(*argv, "--") == 0) {
+            argv++;
+            break;
+        }
+        if (strcmp(*argv, "--help") == 0 || strcmp(*argv, "-h") == 0) {
+            options->action = PROBE_SHOW_HELP;
+        } else if (strcmp(*argv, "--version") == 0) {
+            options->action = PROBE_SHOW_VERSION;
+        } else if (strcmp(*argv, "--summary") == 0 || strcmp(*argv, "--no-summary") == 0) {
+            options->summary = (*argv)[2] == 's';
+            options->summary_given = true;
+            argv++;
+        } else if (!parse_value(options, &argv)) {
+            fail(options, "unknown option '%.100s'; see gpu-probe --help", *argv);
+        }
+    }
+    options->command = argv;
+    if (options->action == PROBE_RUN && *argv == NULL) {
+        fail(options, "%s", "no command given; usage: gpu-probe [options] [--] COMMAND [ARG...]");
+    }
+}

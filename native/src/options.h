@@ -1,0 +1,31 @@
+/* The command line of gpu-probe. */
+#ifndef PROBE_OPTIONS_H
+#define PROBE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum { PROBE_RUN, PROBE_SHOW_HELP, PROBE_SHOW_VERSION, PROBE_USAGE_ERROR } probe_action;
+
+typedef struct {
+    probe_action action;
+    const char *workdir;      /* never NULL for PROBE_RUN */
+    const char *trace_file;   /* may be NULL */
+    const char *nvml_library; /* may be NULL */
+    bool place_given;         /* workdir or trace_file came from the user */
+    bool summary, summary_given;
+    int64_t interval_ns;
+    char **command;  /* NULL-terminated, within argv */
+    char error[256]; /* for PROBE_USAGE_ERROR: what is wrong and what is right */
+} probe_options;
+
+/* Reads the options before the first argument that is none, or "--"; what follows is the command.
+ * Environment: GPU_PROBE_NVML_LIBRARY. */
+void probe_options_parse(probe_options *options, char **argv);
+
+/* "250ms", "1s", "0.5s", "2m" as ns. False: no number, no unit, or out of range. */
+bool probe_parse_duration(const char *text, int64_t *ns);
+
+extern const char probe_help[];
+
+#endif

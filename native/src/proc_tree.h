@@ -1,0 +1,39 @@
+/* The live descendants of a process. */
+#ifndef PROBE_PROC_TREE_H
+#define PROBE_PROC_TREE_H
+
+#include "probe_status.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { PROBE_TREE_MAX = 4096 };
+
+typedef struct {
+    pid_t pid[PROBE_TREE_MAX];
+    size_t count;
+    bool truncated; /* more processes than fit */
+} probe_tree;
+
+/* Sums over the tree at one instant, KiB. */
+typedef struct {
+    size_t processes; /* whose memory could be read */
+    uint64_t vm_size_kib, vm_rss_kib;
+    uint64_t largest_vm_peak_kib, largest_vm_hwm_kib; /* of one process */
+} probe_tree_memory;
+
+/* Lists the descendants of root without the process excluded (0: none) and its descendants, parents
+ * before children. Walks the children files of every thread; where the kernel has none
+ * (CONFIG_PROC_CHILDREN), one scan of proc_root instead. A process that ends or moves during the
+ * walk may be missed: sums of one instant are samples. */
+void probe_tree_walk(probe_tree *tree, const char *proc_root, pid_t root, pid_t excluded);
+
+/* Adds up what the processes hold now. */
+void probe_tree_read_memory(const probe_tree *tree, const char *proc_root,
+                            probe_tree_memory *memory);
+
+/* Adds one process's figures to the sums. */
+void probe_tree_add_memory(probe_tree_memory *memory, const char *proc_root, pid_t pid);
+
+#endif

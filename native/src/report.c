@@ -1,0 +1,209 @@
+#include "report.h"
+
+#include "gpu_summary.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { SPARK_COLUMNS = 30 };
+
+typedef struct {
+    char *out;
+    size_t size, used;
+    bool unicode;
+} writer;
+
+__attribute__((format(printf, 2, 3))) static void add(writer *w, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    int n = vsnprintf(w->out + w->used, w->size - w->used, format, arguments);
+    va_end(arguments);
+    if (n > 0) {
+        w->used += (size_t)n < w->size - w->used ? (size_t)n : w->size - w->used - 1;
+    }
+}
+
+static void label(writer *w, const char *name) {
+    add(w, "  %-8s", name);
+}
+
+static const char *separator(const writer *w) {
+    return w->unicode ? " · " : ", ";
+}
+
+static void add_duration(writer *w, int64_t ms) {
+    if (ms < 1000) {
+        add(w, "%lld ms", (long long)ms);
+    } else if (ms < 120 * 1000) {
+        add(w, "%.1f s", (double)ms / 1e3);
+    } else {
+        long long s = (ms + 500) / 1000;
+        add(w, "%lld:%02lld:%02lld", s / 3600, s / 60 % 60, s % 60);
+    }
+}
+
+static void add_gib(writer *w, double bytes) {
+    if (bytes < 1024.0 * 1024 * 1024) {
+        add(w, "%.0f MiB", bytes / (1024.0 * 1024));
+    } else {
+        add(w, "%.1f GiB", bytes / (1024.0 * 1024 * 1024));
+    }
+}
+
+/* Mean utilization over time of all devices, in SPARK_COLUMNS steps at most; '?' for a stretch
+ * without readings. */
+static void add_sparkline(writer *w, const probe_gpu_snapshot *gpu) {
+    static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    static const char *const ascii[] = {"_", ".", ":", "-", "=", "+", "*", "#"};
+    int length = 0;
+    for (int d = 0; d < gpu->count; d++) {
+        int one = probe_profile_length(&gpu->device[d].profile);
+        length = one > length ? one : length;
+    }
+    int step = (length + SPARK_COLUMNS - 1) / SPARK_COLUMNS;
+    for (int i = 0; i < length; i += step) {
+        double weighted = 0;
+        int64_t covered = 0;
+        for (int d = 0; d < gpu->count; d++) {
+            for (int j = i; j < i + step && j < PROBE_PROFILE_BUCKETS; j++) {
+                weighted += gpu->device[d].profile.weighted[j];
+                covered += gpu->device[d].profile.covered_ns[j];
+            }
+        }
+        if (covered == 0) {
+            add(w, "?");
+            continue;
+        }
+        int level = (int)(weighted / (double)covered * 8 / 100);
+        level = level > 7 ? 7 : level;
+        add(w, "%s", w->unicode ? blocks[level] : ascii[level]);
+    }
+}
+
+static void add_verdict(writer *w, const probe_trace *trace, const probe_gpu_figures *figures) {
+    bool no_device = trace->gpu == NULL || trace->gpu->count == 0;
+    if (no_device) {
+        add(w, "no GPU was visible");
+    } else if (!figures->utilization_valid) {
+        add(w, "GPU utilization could not be measured");
+    } else if (figures->peak_pct == 0) {
+        add(w, "GPU never used");
+    } else {
+        add(w, "GPU busy %lld %% of the time", (long long)figures->pct);
+    }
+    if (trace->signalled) {
+        add(w, "; the command was killed by signal %d", trace->signal);
+    } else if (trace->exited && trace->exit_status != 0) {
+        add(w, "; the command failed with exit status %d", trace->exit_status);
+    }
+    add(w, "%s\n", trace->gpu != NULL && trace->gpu->mock ? " [mock driver: not a real GPU]" : "");
+}
+
+static void add_gpu_line(writer *w, const probe_gpu_snapshot *gpu,
+                         const probe_gpu_figures *figures) {
+    label(w, "GPU");
+    add(w, "%d x %s", gpu->count, gpu->device[0].name[0] == '\0' ? "GPU" : gpu->device[0].name);
+    for (int i = 1; i < gpu->count; i++) {
+        if (strcmp(gpu->device[i].name, gpu->device[0].name) != 0) {
+            add(w, " and others");
+            break;
+        }
+    }
+    if (figures->utilization_valid) {
+        add(w, "%smean %lld %%%smax %lld %%%s", separator(w), (long long)figures->pct, separator(w),
+            (long long)figures->peak_pct, separator(w));
+        add_sparkline(w, gpu);
+    }
+    add(w, "\n");
+}
+
+static void add_vram_line(writer *w, const probe_gpu_figures *figures) {
+    label(w, "VRAM");
+    if (!figures->used_valid) {
+        add(w, "not measurable on this device\n");
+        return;
+    }
+    add(w, "peak ");
+    add_gib(w, (double)figures->peak_used_mib * 1048576.0);
+    if (figures->total_valid) {
+        add(w, " of ");
+        add_gib(w, (double)figures->mem_mib * 1048576.0);
+        add(w, " (%.0f %%)", figures->peak_used_pct);
+    }
+    add(w, "%smean ", separator(w));
+    add_gib(w, (double)figures->avg_used_mib * 1048576.0);
+    add(w, "\n");
+}
+
+static void add_energy_line(writer *w, const probe_gpu_snapshot *gpu) {
+    uint64_t energy_mj = 0, throttle = 0;
+    bool energy_known = false, throttle_known = false;
+    for (int i = 0; i < gpu->count; i++) {
+        energy_known = energy_known || gpu->device[i].energy_valid;
+        energy_mj += gpu->device[i].energy_mj;
+        throttle_known = throttle_known || gpu->device[i].throttle_valid;
+        throttle |= gpu->device[i].throttle_bits;
+    }
+    label(w, "energy");
+    if (energy_known) {
+        double joule = (double)energy_mj / 1e3;
+        add(w, joule < 10000 ? "%.0f J" : "%.1f kJ", joule < 10000 ? joule : joule / 1e3);
+    } else {
+        add(w, "not known");
+    }
+    if (throttle_known) {
+        uint64_t hot = NVML_REASON_SW_THERMAL | NVML_REASON_HW_THERMAL;
+        add(w, "%s%s", separator(w),
+            throttle == 0           ? "not throttled"
+            : (throttle & hot) != 0 ? "throttled (temperature)"
+                                    : "throttled (power)");
+    }
+    add(w, "\n");
+}
+
+static void add_trace_line(writer *w, const probe_measurement *m) {
+    label(w, "trace");
+    if (m->file_error.status == PROBE_OK) {
+        add(w, "%s\n", m->target.path);
+    } else {
+        add(w, "%s: %s%s%s\n", m->file_error.what, m->file_error.detail,
+            m->file_error.sys_errno != 0 ? ": " : "",
+            m->file_error.sys_errno != 0 ? strerror(m->file_error.sys_errno) : "");
+    }
+}
+
+void probe_report_format(const probe_measurement *m, bool unicode, char *out, size_t size) {
+    writer w = {.out = out, .size = size, .unicode = unicode};
+    const probe_trace *trace = &m->trace;
+    const probe_proc_block *proc = &trace->proc;
+    probe_gpu_figures figures = {0};
+    bool has_gpu = trace->gpu != NULL && trace->gpu->count > 0;
+    if (has_gpu) {
+        probe_gpu_total_figures(trace->gpu, trace->realtime_ns, &figures);
+    }
+    out[0] = '\0';
+    add(&w, "gpu-probe: ");
+    add_verdict(&w, trace, &figures);
+    label(&w, "time");
+    add_duration(&w, proc->realtime_ms);
+    add(&w, " wall%s", separator(&w));
+    add_duration(&w, proc->usage.cpu_usec / 1000);
+    add(&w, " CPU (%.1f %% of one)%speak RSS ", (double)proc->pct_cpu / 10, separator(&w));
+    add_gib(&w, (double)proc->peak_rss_kib * 1024);
+    add(&w, "\n");
+    if (has_gpu) {
+        add_gpu_line(&w, trace->gpu, &figures);
+        add_vram_line(&w, &figures);
+        add_energy_line(&w, trace->gpu);
+    } else {
+        label(&w, "GPU");
+        add(&w, "%s\n",
+            trace->note_count > 0 && strncmp(trace->notes[0], "cgroup", 6) != 0 ? trace->notes[0]
+                                                                                : "none");
+        label(&w, "VRAM");
+        add(&w, "none\n");
+        label(&w, "energy");
+        add(&w, "not known\n");
+    }
+    add_trace_line(&w, m);
+}

@@ -1,0 +1,59 @@
+/* Samples a process tree and its control group. The caller owns the clock: every function that
+ * depends on time takes it as a parameter. */
+#ifndef PROBE_SAMPLER_H
+#define PROBE_SAMPLER_H
+
+#include "cgroup_reader.h"
+#include "proc_reader.h"
+#include "proc_tree.h"
+#include "usage.h"
+#include <stdint.h>
+
+typedef struct {
+    const char *proc_root; /* "/proc"; kept, not copied */
+    const char *fs_root;   /* "" ; put before the mount points of control groups */
+    probe_usage_scope scope;
+    int64_t interval_ns;
+} probe_sampler_config;
+
+typedef struct {
+    probe_sampler_config config;
+    probe_host host;
+    probe_usage_reader usage;
+    probe_cgroup_reader cgroup;
+    probe_tree tree;
+    pid_t excluded;   /* a child of ours that is not the task's, with its descendants; 0: none */
+    int64_t start_ns; /* CLOCK_MONOTONIC */
+    int64_t start_wall_ms;            /* ms since 1970 */
+    int64_t next_ns;                  /* when the next step is due */
+    uint32_t samples;                 /* steps that could read at least one process */
+    uint64_t vm_size_kib, vm_rss_kib; /* largest sampled sums */
+    uint64_t vm_peak_kib, vm_hwm_kib; /* largest of one process */
+    uint64_t baseline_vm_peak_kib,
+        baseline_vm_hwm_kib; /* of this process: its life began before the measurement */
+} probe_sampler;
+
+/* The trace's proc block. */
+typedef struct {
+    int64_t realtime_ms;
+    int64_t pct_cpu; /* tenths of a percent of one CPU */
+    int64_t pct_mem; /* tenths of a percent of the host's memory; 0 without host_memory_valid */
+    bool memory_valid, io_valid, host_memory_valid;
+    uint64_t vmem_kib, rss_kib, peak_vmem_kib, peak_rss_kib;
+    probe_usage usage;
+} probe_proc_block;
+
+/* Reads the host and takes all baselines: call it before the task starts. */
+void probe_sampler_open(probe_sampler *sampler, const probe_sampler_config *config);
+
+/* The task starts now. */
+void probe_sampler_start(probe_sampler *sampler, int64_t now_ns, int64_t wall_ms);
+
+/* Takes one sample and sets next_ns: 2, 5, 10, 20, 50, 100, 200 and 500 ms after the start, then
+ * every interval. Never fails. */
+void probe_sampler_step(probe_sampler *sampler, int64_t now_ns);
+
+/* The figures as of now. Reads the exact counters, but takes no sample. */
+void probe_sampler_summarize(probe_sampler *sampler, int64_t now_ns, probe_proc_block *block);
+
+#endif

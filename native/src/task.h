@@ -1,0 +1,41 @@
+/* The command: started without a trace of us, its signals passed on, its children reaped. */
+#ifndef PROBE_TASK_H
+#define PROBE_TASK_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+typedef struct {
+    pid_t pid;
+    sigset_t inherited_mask; /* as the wrapper found it; the command gets it back */
+    struct sigaction inherited_chld;
+    bool ended; /* the command itself, not its descendants */
+    int status; /* as wait4 gives it; valid once ended */
+} probe_task;
+
+/* Blocks all signals, so that they can be waited for, and makes this process adopt the command's
+ * orphans. */
+void probe_task_prepare(probe_task *task);
+
+/* Starts the command and returns when it has been executed: 0, or the errno of fork or exec. */
+int probe_task_spawn(probe_task *task, char **command);
+
+/* Waits for a signal until deadline_ns (CLOCK_MONOTONIC). Returns its number, 0 at the deadline. */
+int probe_task_wait_signal(int64_t deadline_ns, siginfo_t *info);
+
+/* Passes a signal on, unless the command already has it: from the terminal, or sent by the command
+ * itself. */
+void probe_task_forward(const probe_task *task, const siginfo_t *info);
+
+typedef enum { PROBE_CHILD_NONE, PROBE_CHILD_ENDED, PROBE_CHILD_STOPPED } probe_child_event;
+
+/* The next child that has ended, or the command if it has stopped; does not reap. */
+probe_child_event probe_task_next_child(const probe_task *task, pid_t *pid);
+
+/* Ends this process as the command ended: same exit status, or death by the same signal (128+n as
+ * PID 1). */
+_Noreturn void probe_task_exit_as(int status);
+
+#endif

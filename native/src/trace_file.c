@@ -1,0 +1,108 @@
+#include "trace_file.h"
+
+#include "file.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Splits a path into its directory ("." without a slash) and the name of the file. */
+static probe_status split(const char *path, char directory[PATH_MAX], char *name,
+                          size_t name_size) {
+    const char *slash = strrchr(path, '/');
+    const char *base = slash == NULL ? path : slash + 1;
+    int n;
+    if (slash == NULL) {
+        n = snprintf(directory, PATH_MAX, ".");
+    } else {
+        n = snprintf(directory, PATH_MAX, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+    }
+    if (n < 0 || n >= PATH_MAX || base[0] == '\0' || strlen(base) >= name_size) {
+        return PROBE_E_ARGUMENT;
+    }
+    memcpy(name, base, strlen(base) + 1);
+    return PROBE_OK;
+}
+
+probe_status probe_trace_file_open(probe_trace_file *target, const char *workdir, const char *file,
+                                   probe_error *error) {
+    char directory[PATH_MAX], absolute[PATH_MAX];
+    *target = (probe_trace_file){.directory = -1};
+    if (file != NULL) {
+        if (split(file, directory, target->name, sizeof target->name) != PROBE_OK) {
+            return probe_fail_detail(error, PROBE_E_ARGUMENT, 0, "not a file name", file);
+        }
+    } else {
+        memcpy(target->name, "trace.json", sizeof "trace.json");
+        if (probe_path_join(directory, sizeof directory, workdir, ".fusion") != PROBE_OK) {
+            return probe_fail_detail(error, PROBE_E_ARGUMENT, ENAMETOOLONG, "the path is too long",
+                                     workdir);
+        }
+        if (mkdir(directory, 0777) != 0 && errno != EEXIST) {
+            return probe_fail_detail(error, PROBE_E_SYSCALL, errno, "the directory cannot be made",
+                                     directory);
+        }
+    }
+    target->directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (target->directory < 0) {
+        return probe_fail_detail(error, PROBE_E_SYSCALL, errno, "the directory cannot be opened",
+                                 directory);
+    }
+    const char *shown = realpath(directory, absolute) == NULL ? directory : absolute;
+    (void)snprintf(target->path, sizeof target->path, "%.*s/%s",
+                   (int)(sizeof target->path - 1 - sizeof target->name), shown, target->name);
+    (void)snprintf(target->temporary, sizeof target->temporary, ".%s.%d.tmp", target->name,
+                   (int)getpid());
+    return PROBE_OK;
+}
+
+static probe_status write_whole(int fd, const char *text, size_t length) {
+    while (length > 0) {
+        ssize_t n = write(fd, text, length);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n <= 0) {
+            return PROBE_E_SYSCALL;
+        }
+        text += n;
+        length -= (size_t)n;
+    }
+    return PROBE_OK;
+}
+
+probe_status probe_trace_file_write(const probe_trace_file *target, const char *text, size_t length,
+                                    probe_error *error) {
+    int fd = openat(target->directory, target->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
+                    0666);
+    if (fd < 0) {
+        return probe_fail_detail(error, PROBE_E_SYSCALL, errno, "the trace cannot be written",
+                                 target->path);
+    }
+    probe_status status = write_whole(fd, text, length);
+    int code = errno;
+    if (close(fd) != 0 && status == PROBE_OK) { /* where network file systems report a full disk */
+        status = PROBE_E_SYSCALL;
+        code = errno;
+    }
+    if (status == PROBE_OK &&
+        renameat(target->directory, target->temporary, target->directory, target->name) != 0) {
+        status = PROBE_E_SYSCALL;
+        code = errno;
+    }
+    if (status != PROBE_OK) {
+        (void)unlinkat(target->directory, target->temporary, 0);
+        return probe_fail_detail(error, status, code, "the trace cannot be written", target->path);
+    }
+    return PROBE_OK;
+}
+
+void probe_trace_file_close(probe_trace_file *target) {
+    if (target->directory >= 0) {
+        (void)close(target->directory);
+        target->directory = -1;
+    }
+}

@@ -1,0 +1,47 @@
+"""`gpu-bench collect`: task directories in, records out."""
+
+import os
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+from collector.cli.arguments import UsageError
+from collector.collect import CollectOptions, collect_directories
+from collector.sinks import JsonlSink, Sink, TsvSink, check_target, encode_jsonl, record_row
+
+__all__ = ["execute_collect"]
+
+
+def execute_collect(arguments: Namespace) -> int:
+    """Collect, write, and return 0; finding no task directory is no error."""
+    sink = _sink(arguments.to)
+    options = CollectOptions(
+        fusion=arguments.fusion,
+        metrics_from=arguments.metrics_from,
+        environment=os.environ,
+    )
+    records = collect_directories(arguments.directories, options)
+    if not records:
+        places = ", ".join(str(directory) for directory in arguments.directories)
+        _say(f"no task directory found at or below {places}")
+    if sink is None:
+        sys.stdout.buffer.write(encode_jsonl(record_row(record) for record in records))
+        sys.stdout.buffer.flush()
+    else:
+        count = sink.write(records)
+        _say(f"{count} {'record' if count == 1 else 'records'} written to {arguments.to}")
+    return 0
+
+
+def _sink(path: Path | None) -> Sink | None:
+    if path is None:
+        return None
+    suffix = path.suffix.lower()
+    if suffix not in (".jsonl", ".tsv"):
+        raise UsageError(f"--to {path}: name a file that ends in .jsonl or .tsv")
+    check_target(path)
+    return JsonlSink(path=path) if suffix == ".jsonl" else TsvSink(path=path)
+
+
+def _say(message: str) -> None:
+    print(f"gpu-bench: {message}", file=sys.stderr)

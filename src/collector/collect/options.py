@@ -1,0 +1,44 @@
+"""How task directories are read: whether traces are expected, and where figures come from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from collector.collect.liveness import Host, local_host
+
+__all__ = ["CollectOptions", "FusionMode", "MetricsSource", "fusion_enabled"]
+
+FusionMode: TypeAlias = Literal["auto", "on", "off"]
+MetricsSource: TypeAlias = Literal["auto", "trace.json", "command.trace"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectOptions:
+    """Options of collecting.
+
+    Attributes:
+        fusion: `on` and `off` decide; `auto` asks the task's `.task.json`, then `FUSION_ENABLED`
+            in `environment`, and is on where neither says anything. When off, no trace is opened.
+        metrics_from: `auto` takes the trace's proc and cgroup figures where it has them, and those
+            of `.command.trace` otherwise. The gpu block always comes from the trace.
+        environment: the environment variables that `auto` may ask.
+        host: the machine that running writers are looked up on.
+    """
+
+    fusion: FusionMode = "off"
+    metrics_from: MetricsSource = "auto"
+    environment: Mapping[str, str] = field(default_factory=dict)
+    host: Host = field(default_factory=local_host)
+
+
+def fusion_enabled(options: CollectOptions, stated_by_task: bool | None) -> bool:
+    """Say whether a trace is to be expected of a task.
+
+    `FUSION_ENABLED` is on when it is exactly `true`, as in Nextflow.
+    """
+    if options.fusion != "auto":
+        return options.fusion == "on"
+    if stated_by_task is not None:
+        return stated_by_task
+    stated_by_environment = options.environment.get("FUSION_ENABLED")
+    return stated_by_environment is None or stated_by_environment == "true"

@@ -1,0 +1,179 @@
+"""The local executor: tasks run on this machine, one after another, in the order of submission."""
+
+import contextlib
+import logging
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO
+
+from collector.errors import ExecutorFailed
+from collector.executors.base import Task, TaskResult
+from collector.executors.directory import (
+    ERROR_FILE,
+    OUTPUT_FILE,
+    Progress,
+    populate,
+    write_task_file,
+)
+from collector.executors.wrap import wrap_command
+from collector.trace import EXIT_FILE, write_exit_status
+
+__all__ = ["LocalExecutor"]
+
+_LOG = logging.getLogger(__name__)
+_SIGNAL_BASE = 128
+_NOT_EXECUTABLE, _NOT_FOUND = 126, 127
+_GRACE_S = 10.0
+
+
+class LocalExecutor:
+    """Runs tasks one after another, so that repeats do not disturb each other.
+
+    A task starts when it, or one submitted after it, is waited for. Its standard input is empty;
+    its output goes to `.command.out` and `.command.err`.
+    """
+
+    name = "local"
+
+    def __init__(
+        self, *, wrapper: Path | None, now_ms: Callable[[], int] = lambda: time.time_ns() // 10**6
+    ) -> None:
+        self._wrapper = wrapper
+        self._now_ms = now_ms
+        self._queue: dict[Task, int] = {}  # submission time by task, in order
+        self._results: dict[Task, TaskResult] = {}
+        self._running: tuple[Task, subprocess.Popen[bytes]] | None = None
+        self._bare_noted = False
+
+    def submit(self, task: Task) -> None:
+        """Create the task's work directory and queue the task."""
+        submit_ms = self._now_ms()
+        try:
+            populate(task)
+            self._write_task_file(task, Progress(submit_ms=submit_ms))
+        except OSError as error:
+            raise _directory_failed(task, error) from error
+        self._queue[task] = submit_ms
+
+    def wait(self, task: Task) -> TaskResult:
+        """Run the queue up to and including the task, and return the task's result."""
+        while task not in self._results:
+            if task not in self._queue:
+                raise ExecutorFailed(f"task {task.task_id} ({task.hash}) is not queued; submit it")
+            first = next(iter(self._queue))
+            submit_ms = self._queue.pop(first)
+            try:
+                self._results[first] = self._run(first, submit_ms)
+            except OSError as error:
+                raise _directory_failed(first, error) from error
+        return self._results[task]
+
+    def cancel(self, task: Task) -> None:
+        """Take a task off the queue, or end it if it runs."""
+        self._queue.pop(task, None)
+        if self._running is not None and self._running[0] == task:
+            _end(self._running[1])
+
+    def _run(self, task: Task, submit_ms: int) -> TaskResult:
+        start_ms = self._now_ms()
+
+        def finish(exit_status: int, pid: int | None) -> TaskResult:
+            result = TaskResult(
+                task=task,
+                exit_status=exit_status,
+                native_id=None if pid is None else str(pid),
+                start_ms=start_ms,
+                complete_ms=self._now_ms(),
+            )
+            self._record_end(result, submit_ms)
+            return result
+
+        with (
+            (task.workdir / OUTPUT_FILE).open("wb") as output,
+            (task.workdir / ERROR_FILE).open("wb") as errors,
+        ):
+            try:
+                process = self._start(task, output, errors)
+            except OSError as error:
+                errors.write(f"{error.filename}: {error.strerror}\n".encode(errors="replace"))
+                return finish(_status_of_start(error), None)
+            self._running = (task, process)
+            try:
+                process.wait()
+            except BaseException:
+                _end(process)
+                finish(_status_of(process), process.pid)
+                raise
+            finally:
+                self._running = None
+        return finish(_status_of(process), process.pid)
+
+    def _record_end(self, result: TaskResult, submit_ms: int) -> None:
+        progress = Progress(
+            submit_ms=submit_ms,
+            native_id=result.native_id,
+            start_ms=result.start_ms,
+            complete_ms=result.complete_ms,
+        )
+        self._write_task_file(result.task, progress)
+        write_exit_status(result.task.workdir / EXIT_FILE, result.exit_status)
+
+    def _start(self, task: Task, output: BinaryIO, errors: BinaryIO) -> subprocess.Popen[bytes]:
+        def start(wrapper: Path | None) -> subprocess.Popen[bytes]:
+            return subprocess.Popen(
+                wrap_command(task.argv, wrapper=wrapper, workdir=task.workdir),
+                cwd=task.cwd or task.workdir,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=errors,
+                start_new_session=True,  # an interrupt reaches us alone, and we end the task
+            )
+
+        if self._wrapper is not None:
+            try:
+                return start(self._wrapper)
+            except OSError as error:
+                self._note_bare(f"{self._wrapper} cannot be executed ({error.strerror})")
+                self._wrapper = None
+        self._note_bare("gpu-probe was not found")
+        return start(None)
+
+    def _note_bare(self, reason: str) -> None:
+        if not self._bare_noted:
+            _LOG.warning("%s: the tasks run without it and are not measured", reason)
+        self._bare_noted = True
+
+    def _write_task_file(self, task: Task, progress: Progress) -> None:
+        fusion = self._wrapper is not None
+        write_task_file(task, progress, executor=self.name, fusion=fusion)
+
+
+def _directory_failed(task: Task, error: OSError) -> ExecutorFailed:
+    where = error.filename or task.workdir
+    return ExecutorFailed(f"task {task.task_id}: {where}: {error.strerror or error}")
+
+
+def _status_of(process: subprocess.Popen[bytes]) -> int:
+    """Return the exit status of a process that has ended; 128+n for signal n."""
+    status = process.wait()
+    return status if status >= 0 else _SIGNAL_BASE - status
+
+
+def _status_of_start(error: OSError) -> int:
+    """Return the exit status that a shell gives a command that cannot be started."""
+    return _NOT_FOUND if isinstance(error, FileNotFoundError) else _NOT_EXECUTABLE
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a process: politely, and after 10 s or a second interrupt with its whole group."""
+    process.terminate()
+    try:
+        process.wait(timeout=_GRACE_S)
+    except (subprocess.TimeoutExpired, KeyboardInterrupt):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

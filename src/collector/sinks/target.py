@@ -1,0 +1,36 @@
+"""The file that a sink writes: checked early, replaced late."""
+
+import os
+from pathlib import Path
+
+from collector.errors import SinkRejected
+from collector.files import write_atomic
+
+__all__ = ["check_target", "write_target"]
+
+
+def check_target(path: Path) -> None:
+    """Check, before any work is done, that a file can be written.
+
+    Raises:
+        SinkRejected: its directory does not exist or is not writable, or it is a directory itself.
+    """
+    directory = path.parent
+    if path.is_dir():
+        raise SinkRejected(f"{path} is a directory; name a file")
+    if not directory.is_dir():
+        raise SinkRejected(f"{path}: the directory {directory} does not exist; create it first")
+    if not os.access(directory, os.W_OK | os.X_OK):
+        raise SinkRejected(f"{path}: the directory {directory} is not writable")
+
+
+def write_target(path: Path, data: bytes) -> None:
+    """Replace a file atomically; where the path is a link, the file that it leads to.
+
+    Raises:
+        SinkRejected: the file cannot be written.
+    """
+    try:
+        write_atomic(Path(os.path.realpath(path)), data)
+    except OSError as error:
+        raise SinkRejected(f"{path}: cannot be written: {error.strerror or error}") from error

@@ -1,0 +1,24 @@
+"""What a task leaves in its work directory: bytes in, values out; what is absent is `None`."""
+
+from collector.trace.command_trace import parse_command_trace, read_command_trace
+from collector.trace.exit_file import EXIT_FILE, read_exit_status, write_exit_status
+from collector.trace.fusion import TRACE_FILE, Trace, parse_trace, read_trace
+from collector.trace.metrics import metrics_of
+from collector.trace.task_file import TASK_FILE, TaskFile, encode_task_file, read_task_file
+
+__all__ = [
+    "EXIT_FILE",
+    "TASK_FILE",
+    "TRACE_FILE",
+    "TaskFile",
+    "Trace",
+    "encode_task_file",
+    "metrics_of",
+    "parse_command_trace",
+    "parse_trace",
+    "read_command_trace",
+    "read_exit_status",
+    "read_task_file",
+    "read_trace",
+    "write_exit_status",
+]

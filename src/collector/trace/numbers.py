@@ -1,0 +1,31 @@
+"""Numbers of untrusted files: a value that is not a sane number is `None`, never an exception."""
+
+import math
+
+__all__ = ["counter", "decimal_integer"]
+
+_INT64_MAX = 2**63 - 1
+
+
+def counter(value: object) -> int | None:
+    """Return a count, a size or a time: an integer from 0 to 2^63 - 1.
+
+    Floats are truncated and decimal strings are read, as Nextflow does; everything else is `None`.
+    """
+    if isinstance(value, str):
+        return decimal_integer(value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return _in_range(int(value))
+
+
+def decimal_integer(text: str) -> int | None:
+    """Return the value of a string of ASCII digits, blanks around them allowed."""
+    digits = text.strip()
+    if not (digits.isascii() and digits.isdecimal() and len(digits) <= 19):
+        return None
+    return _in_range(int(digits))
+
+
+def _in_range(number: int) -> int | None:
+    return number if 0 <= number <= _INT64_MAX else None
