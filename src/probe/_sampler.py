@@ -103,7 +103,7 @@ class Sampler:
         length = lib.probe_session_snapshot(self._session, buffer, size)
         if length < 0:
             raise ProbeError("this is a forked child of the process that is measured: only that one can be asked")
-        snapshot: Mapping[str, Any] = orjson.loads(ffi.buffer(buffer, length))
+        snapshot: Mapping[str, Any] = orjson.loads(bytes(ffi.buffer(buffer, length)))
         return snapshot
 
     def stop(self) -> Mapping[str, Any]:
