@@ -10,7 +10,7 @@ __all__ = ["find_executable"]
 
 
 def _recorded(name: str) -> Path | None:
-    """Look into the installer's own list of files, which is right for every kind of installation."""
+    """Look into the installer's own list of files: right for every kind of installation."""
     try:
         files = importlib.metadata.files("gpu-probe") or []
     except importlib.metadata.PackageNotFoundError:
@@ -22,7 +22,7 @@ def _recorded(name: str) -> Path | None:
 
 
 def find_executable(name: str) -> Path | None:
-    """Return the absolute path of ``gpu-probe`` or ``gpu-probe-nvml``, or None where it is not installed."""
+    """Return the path of ``gpu-probe`` or ``gpu-probe-nvml``; None where it is not installed."""
     candidates = [_recorded(name), Path(sysconfig.get_path("scripts")) / name]
     on_path = shutil.which(name)
     if on_path is not None:

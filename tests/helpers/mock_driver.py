@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["PRELUDE", "Mock", "built_mock_library"]
+__all__ = ["PRELUDE", "Mock"]
 
 PRELUDE = """
 import json
@@ -25,17 +25,6 @@ nv.nvmlInit()
 if nv.nvmlDeviceGetCount():
     gpu = nv.nvmlDeviceGetHandleByIndex(0)
 """
-
-
-def built_mock_library() -> Path:
-    """Give the library below GPU_PROBE_BUILD, or build it with the dev preset."""
-    repository = Path(__file__).resolve().parents[2]
-    build = Path(os.environ.get("GPU_PROBE_BUILD", repository / "build" / "dev"))
-    library = build / "mock_nvml" / "libnvidia-ml.so.1"
-    if not library.exists():
-        subprocess.run(["cmake", "--preset", "dev"], cwd=repository / "native", check=True)
-        subprocess.run(["cmake", "--build", build, "--target", "mock_nvml"], check=True)
-    return library
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,12 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.mock_driver import PRELUDE, Mock, built_mock_library
-
-
-@pytest.fixture(scope="session")
-def mock_library() -> Path:
-    return built_mock_library()
+from helpers.mock_driver import PRELUDE, Mock
 
 
 @pytest.fixture

@@ -14,15 +14,10 @@ from pathlib import Path
 import pynvml
 import pytest
 
-from helpers.mock_driver import PRELUDE, Mock, built_mock_library
+from helpers.mock_driver import PRELUDE, Mock
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 RELATIVE_BASE_US = 100_000_000_000
-
-
-@pytest.fixture(scope="session")
-def mock_library() -> Path:
-    return built_mock_library()
 
 
 @pytest.fixture

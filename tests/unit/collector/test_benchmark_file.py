@@ -4,6 +4,7 @@ import pytest
 
 from collector.benchmark import COLUMNS, Benchmark, benchmark_row
 from collector.errors import BenchmarkInvalid
+from collector.record import FieldValue
 from helpers.builders import gpu_block, record
 
 DOCUMENTED = [
@@ -26,7 +27,7 @@ def test_b_6_the_columns_stand_in_the_documented_order() -> None:
 
 
 def test_b_3_a_row_has_the_figures_of_its_record() -> None:
-    fields = {"realtime": 5, "%cpu": 99.7, "peak_rss": 1024, "hostname": "n", "workdir": "/w"}
+    fields: dict[str, FieldValue] = {"realtime": 5, "%cpu": 99.7, "hostname": "n", "workdir": "/w"}
     gpu = gpu_block()
     row = benchmark_row(record(fields, gpu=gpu, probe={"coverage": 0.9}), 2)
     assert {name: row[name] for name in fields} == fields

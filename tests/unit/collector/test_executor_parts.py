@@ -3,7 +3,9 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
+from collector.errors import ExecutorFailed
 from collector.executors import (
+    LocalExecutor,
     Resources,
     StagedInput,
     Task,
@@ -122,3 +124,21 @@ def test_a_task_file_says_what_is_known(tmp_path: Path) -> None:
         "accelerator": 1,
         "fusion": True,
     }
+
+
+def test_only_a_queued_task_can_be_waited_for(tmp_path: Path) -> None:
+    executor = LocalExecutor(wrapper=None, now_ms=lambda: 5)
+    queued = task(tmp_path / "w")
+    with pytest.raises(ExecutorFailed, match="not queued"):
+        executor.wait(queued)
+    executor.submit(queued)
+    executor.cancel(queued)
+    with pytest.raises(ExecutorFailed, match="not queued"):
+        executor.wait(queued)
+    assert json.loads((tmp_path / "w" / ".task.json").read_bytes())["submit"] == 5
+
+
+def test_a_work_directory_that_cannot_be_created_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ExecutorFailed, match="task 1: .*file"):
+        LocalExecutor(wrapper=None).submit(task(tmp_path / "file" / "w"))

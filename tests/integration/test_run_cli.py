@@ -1,0 +1,358 @@
+"""`gpu-bench run`, with real processes."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+
+GPU_BENCH = (sys.executable, "-c", "import sys; from collector.cli import main; sys.exit(main())")
+TIMEOUT_S = 60
+
+# This stands in for the native gpu-probe: it runs the command, passes signals on, writes a trace with
+# the keys that the tests read, and ends as the command did.
+STAND_IN = """#!{python}
+import contextlib, json, os, pathlib, signal, subprocess, sys, time
+assert sys.argv[1] == "--workdir" and sys.argv[3] == "--", sys.argv
+workdir, command = pathlib.Path(sys.argv[2]), sys.argv[4:]
+start = time.monotonic()
+try:
+    process = subprocess.Popen(command)
+except FileNotFoundError:
+    sys.exit(127)
+signal.signal(signal.SIGTERM, lambda number, frame: process.send_signal(number))
+status = process.wait()
+realtime = int(1000 * (time.monotonic() - start)) + 1
+ended = {{"exit": status}} if status >= 0 else {{"signal": -status}}
+trace = {{
+    "proc": {{"realtime": realtime, "pct_cpu": 10, "peak_rss": 1000, "vol_ctxt": 1}},
+    "probe": {{"schema": 1, "run_id": os.urandom(16).hex(), "state": "final", **ended}},
+}}
+(workdir / ".fusion").mkdir()
+(workdir / ".fusion" / "trace.json").write_text(json.dumps(trace))
+if status < 0:
+    with contextlib.suppress(OSError):  # SIGKILL
+        signal.signal(-status, signal.SIG_DFL)
+    os.kill(os.getpid(), -status)
+sys.exit(status)
+"""
+
+Bench: TypeAlias = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def gpu_probe(tmp_path: Path) -> Path:
+    """The wrapper that the tasks run under."""
+    path = tmp_path / "stand-in" / "gpu-probe"
+    path.parent.mkdir()
+    path.write_text(STAND_IN.format(python=sys.executable))
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def launch(tmp_path: Path) -> Path:
+    """The directory that benchmarks are launched in."""
+    directory = tmp_path / "launch"
+    directory.mkdir()
+    return directory
+
+
+@pytest.fixture
+def environment(gpu_probe: Path) -> dict[str, str]:
+    path = os.pathsep.join(sys.path)
+    return {**os.environ, "GPU_PROBE": str(gpu_probe), "PYTHONPATH": path}
+
+
+@pytest.fixture
+def bench(launch: Path, environment: dict[str, str]) -> Bench:
+    """Run `gpu-bench run` in the launch directory."""
+
+    def run(*words: str, **variables: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [*GPU_BENCH, "run", *words],
+            cwd=launch,
+            env={**environment, **variables},
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+
+    return run
+
+
+def counting(launch: Path, script: str) -> list[str]:
+    """Return a shell command in which `$n` is the number of its execution, from 1."""
+    log = launch.parent / "executions"
+    return ["sh", "-c", f"echo >> {log}; n=$(wc -l < {log}); {script}"]
+
+
+def rows_of(file: Path) -> list[dict[str, Any]]:
+    with file.open() as lines:
+        if file.suffix == ".jsonl":
+            return [json.loads(line) for line in lines]
+        return list(csv.DictReader(lines, delimiter="\t"))
+
+
+def work_directories(launch: Path) -> list[Path]:
+    return sorted((launch / "work").glob("??/*"))
+
+
+def test_b_4_b_7_the_second_of_three_repeats_fails(launch: Path, bench: Bench) -> None:
+    command = counting(launch, "echo $n > out.txt; echo oh no >&2; test $n != 2 || exit 3")
+    done = bench("--file", "b.tsv", "--repeats", "3", "--emit", "out.txt", "--", *command)
+
+    assert done.returncode == 3
+    rows = rows_of(launch / "b.tsv")
+    assert [(row["repeat"], row["status"], row["exit"]) for row in rows] == [
+        ("1", "COMPLETED", "0"),
+        ("2", "FAILED", "3"),
+        ("3", "COMPLETED", "0"),
+    ]
+    for column, count in (("workdir", 3), ("hash", 3), ("task_id", 3), ("native_id", 3)):
+        assert len({row[column] for row in rows}) == count
+    assert all(int(row["realtime"]) > 0 and float(row["%cpu"]) >= 0 for row in rows)
+    traces = [json.loads((d / ".fusion/trace.json").read_bytes()) for d in work_directories(launch)]
+    assert len({trace["probe"]["run_id"] for trace in traces}) == 3
+    assert (launch / "out.txt").read_text() == "1\n"
+    assert sorted(Path(row["workdir"]) for row in rows) == work_directories(launch)
+
+
+def test_a_failed_repeat_is_said_once_with_its_place_and_last_words(
+    launch: Path, bench: Bench
+) -> None:
+    command = counting(launch, "echo oh no >&2; test $n != 2 || exit 3")
+    done = bench("--file", "b.tsv", "--repeats", "3", "--quiet", "--", *command)
+    failed = rows_of(launch / "b.tsv")[1]["workdir"]
+    assert done.stderr.splitlines() == [
+        f"gpu-bench: repeat 2 of 3 failed: exit 3, in {failed}",
+        "    oh no",
+    ]
+    assert done.stdout == ""
+
+
+def test_b_7_all_repeats_fail(launch: Path, bench: Bench) -> None:
+    command = counting(launch, "echo $n > out.txt; exit $((n + 3))")
+    done = bench("--file", "b.jsonl", "--repeats", "3", "--emit", "out.txt", "--", *command)
+    assert done.returncode == 4
+    assert [row["exit"] for row in rows_of(launch / "b.jsonl")] == [4, 5, 6]
+    assert not (launch / "out.txt").exists()
+    assert len(work_directories(launch)) == 3
+
+
+@pytest.mark.parametrize(("script", "status"), [("test $n != 1", 0), ("exit 3", 3)])
+def test_failures_may_be_ignored_if_a_repeat_succeeds(
+    launch: Path, bench: Bench, script: str, status: int
+) -> None:
+    command = counting(launch, script)
+    done = bench("--file", "b.tsv", "--repeats", "2", "--ignore-failure", "--", *command)
+    assert done.returncode == status
+
+
+def test_the_outputs_are_those_of_the_first_successful_repeat(launch: Path, bench: Bench) -> None:
+    command = counting(launch, "mkdir o; echo $n > o/out.txt; test $n != 1")
+    done = bench("--file", "b.tsv", "--repeats", "3", "--emit", "o/*", "--", *command)
+    assert done.returncode == 1
+    assert (launch / "o" / "out.txt").read_text() == "2\n"
+
+
+def test_a_repeat_that_dies_by_a_signal(launch: Path, bench: Bench) -> None:
+    done = bench("--file", "b.tsv", "--", "sh", "-c", "kill -KILL $$")
+    assert done.returncode == 137
+    assert "exit 137 (SIGKILL)" in done.stderr
+    assert rows_of(launch / "b.tsv")[0]["exit"] == "137"
+    assert (work_directories(launch)[0] / ".exitcode").read_text() == "137\n"
+
+
+def test_a_command_that_does_not_exist(launch: Path, bench: Bench) -> None:
+    done = bench("--file", "b.tsv", "--", "no-such-command")
+    assert done.returncode == 127
+    assert rows_of(launch / "b.tsv")[0]["status"] == "FAILED"
+
+
+def test_the_table_and_the_notices(launch: Path, bench: Bench) -> None:
+    (launch / "in.txt").write_text("hello\n")
+    done = bench("--file", "b.tsv", "--repeats", "2", "--", "cat", "in.txt")
+    assert done.returncode == 0
+    header, *rows = done.stdout.splitlines()
+    assert header.startswith("repeat  status")
+    assert [row.split()[:3] for row in rows] == [["1", "COMPLETED", "0"], ["2", "COMPLETED", "0"]]
+    assert "\033" not in done.stdout
+    assert done.stderr.count("in.txt") == 1
+    assert done.stderr.endswith("written to b.tsv\n")
+
+
+def test_arguments_that_exist_are_linked_and_the_command_can_be_rerun(
+    launch: Path, bench: Bench
+) -> None:
+    (launch / "d").mkdir()
+    (launch / "d" / "in.txt").write_text("hello\n")
+    assert (
+        bench("--file", "b.tsv", "--name", "P", "--tag", "t", "--", "cat", "d/in.txt").returncode
+        == 0
+    )
+    (workdir,) = work_directories(launch)
+    assert (workdir / "d" / "in.txt").is_symlink()
+    assert (workdir / ".command.out").read_text() == "hello\n"
+    again = subprocess.run(
+        ["sh", ".command.sh"], cwd=workdir, capture_output=True, text=True, check=True
+    )
+    assert again.stdout == "hello\n"
+    task = json.loads((workdir / ".task.json").read_bytes())
+    assert (task["name"], task["script"], task["fusion"]) == ("P (t)", "cat d/in.txt", True)
+    assert task["submit"] <= task["start"] <= task["complete"]
+
+
+def test_a_task_reads_nothing_from_us(launch: Path, bench: Bench) -> None:
+    assert bench("--file", "b.tsv", "--", "cat").returncode == 0
+    assert (work_directories(launch)[0] / ".command.out").read_text() == ""
+
+
+def test_here_runs_in_the_launch_directory(launch: Path, bench: Bench) -> None:
+    (launch / "in.txt").write_text("hello\n")
+    script = "cat in.txt > out.txt; pwd"
+    done = bench("--file", "b.tsv", "--here", "--", "sh", "-c", script)
+    assert done.returncode == 0
+    assert (launch / "out.txt").read_text() == "hello\n"
+    assert not (launch / ".fusion").exists()
+    assert not (launch / ".task.json").exists()
+    (workdir,) = work_directories(launch)
+    assert (workdir / ".fusion" / "trace.json").exists()
+    assert (workdir / ".command.out").read_text() == f"{launch}\n"
+    assert rows_of(launch / "b.tsv")[0]["workdir"] == str(workdir)
+    again = subprocess.run(
+        ["sh", workdir / ".command.sh"], capture_output=True, text=True, check=True
+    )
+    assert again.stdout == f"{launch}\n"
+
+
+def test_two_runs_never_share_a_directory(launch: Path, bench: Bench) -> None:
+    for _ in range(2):
+        assert bench("--file", "b.tsv", "--repeats", "2", "--", "true").returncode == 0
+    assert len(work_directories(launch)) == 4
+    assert len(rows_of(launch / "b.tsv")) == 2
+
+
+def test_outputs_are_not_written_over_an_existing_file(launch: Path, bench: Bench) -> None:
+    (launch / "out.txt").write_text("mine\n")
+    command = ("sh", "-c", "echo new > out.txt")
+    done = bench("--file", "b.tsv", "--emit", "*.txt", "--", *command)
+    assert done.returncode == 125
+    assert "out.txt exists already" in done.stderr
+    assert (launch / "out.txt").read_text() == "mine\n"
+    assert len(rows_of(launch / "b.tsv")) == 1
+
+    assert bench("--file", "b.tsv", "--emit", "*.txt", "--force", "--", *command).returncode == 0
+    assert (launch / "out.txt").read_text() == "new\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--file", "b.csv"], "ends in .tsv or .jsonl"),
+        (["--file", "none/b.tsv"], "does not exist"),
+        (["--file", "b.tsv", "--repeats", "0"], "at least 1"),
+        (["--file", "b.tsv", "--input", "none"], "no such file"),
+        (["--file", "b.tsv", "--emit", "../x"], "without .."),
+        (["--file", "b.tsv", "--emit", "taken"], "exists already"),
+        (["--file", "b.tsv", "--here", "--emit", "x"], "do not apply"),
+        (["--file", "b.tsv", "--work-dir", "taken"], "taken"),
+    ],
+)
+def test_what_cannot_work_is_an_error_before_anything_runs(
+    launch: Path, bench: Bench, words: list[str], reason: str
+) -> None:
+    (launch / "taken").touch()
+    done = bench(*words, "--", "sh", "-c", f"touch {launch}/ran")
+    assert done.returncode == 125
+    assert reason in done.stderr
+    assert not (launch / "ran").exists()
+    assert not (launch / "b.tsv").exists()
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_without_gpu_probe_the_tasks_run_bare_and_that_is_said_once(
+    launch: Path, bench: Bench, tmp_path: Path, broken: bool
+) -> None:
+    wrapper = tmp_path / "no-wrapper"
+    if broken:
+        wrapper.write_bytes(b"\x7fELF is not what this is")
+        wrapper.chmod(0o755)
+    command = ("sh", "-c", "exit 3")
+    done = bench("--file", "b.tsv", "--repeats", "2", "--", *command, GPU_PROBE=str(wrapper))
+    assert done.returncode == 3
+    assert done.stderr.count("not measured") == 1
+    rows = rows_of(launch / "b.tsv")
+    assert [(row["status"], row["exit"], row["peak_rss"]) for row in rows] == [
+        ("FAILED", "3", "-")
+    ] * 2
+    assert all(int(row["realtime"]) >= 0 for row in rows)
+    assert json.loads((work_directories(launch)[0] / ".task.json").read_bytes())["fusion"] is False
+
+
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_an_ending_signal_ends_the_task_first(
+    launch: Path, environment: dict[str, str], number: signal.Signals, status: int
+) -> None:
+    started, never = launch / "started", launch / "never"
+    os.mkfifo(started)
+    os.mkfifo(never)
+    (launch / "b.tsv").write_text("old")
+    script = f"echo $$ > {started}; exec cat {never}"
+    words = ["run", "--file", "b.tsv", "--repeats", "2", "--", "sh", "-c", script]
+    with subprocess.Popen(
+        [*GPU_BENCH, *words], cwd=launch, env=environment, stderr=subprocess.PIPE, text=True
+    ) as process:
+        pid = int(started.read_text())
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=TIMEOUT_S)
+
+    assert process.returncode == status
+    assert "interrupted" in errors
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    assert (launch / "b.tsv").read_text() == "old"
+    exit_files = list((launch / "work").glob("??/*/.exitcode"))
+    assert [file.read_text() for file in exit_files] == ["143\n"]
+
+
+def test_a_finished_benchmark_can_be_collected(
+    launch: Path, environment: dict[str, str], bench: Bench
+) -> None:
+    assert bench("--file", "b.jsonl", "--repeats", "3", "--tag", "t", "--", "true").returncode == 0
+    done = subprocess.run(
+        [*GPU_BENCH, "collect", "work"],
+        cwd=launch,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    records = [json.loads(line) for line in done.stdout.splitlines()]
+    shared = ("task_id", "hash", "process", "tag", "realtime", "status", "exit", "workdir")
+    expected = [{name: row[name] for name in shared} for row in rows_of(launch / "b.jsonl")]
+    assert [{name: record[name] for name in shared} for record in records] == expected
+    assert [record["name"] for record in records] == ["true (t)"] * 3
+    assert done.stderr == ""
+
+
+def test_help_imports_nothing_that_is_slow(environment: dict[str, str]) -> None:
+    code = (
+        "import sys; from collector.cli import main\n"
+        "try: main(['run', '--help'])\n"
+        "except SystemExit: pass\n"
+        "print(sorted({'orjson', 'subprocess', 'collector.benchmark'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
