@@ -15,8 +15,8 @@ import pytest
 GPU_BENCH = (sys.executable, "-c", "import sys; from collector.cli import main; sys.exit(main())")
 TIMEOUT_S = 60
 
-# This stands in for the native gpu-probe: it runs the command, passes signals on, writes a trace with
-# the keys that the tests read, and ends as the command did.
+# This stands in for the native gpu-probe: it runs the command, passes signals on, writes a trace
+# with the keys that the tests read, and ends as the command did.
 STAND_IN = """#!{python}
 import contextlib, json, os, pathlib, signal, subprocess, sys, time
 assert sys.argv[1] == "--workdir" and sys.argv[3] == "--", sys.argv

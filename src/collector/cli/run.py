@@ -183,12 +183,16 @@ class _Ended(KeyboardInterrupt):
 
 @contextlib.contextmanager
 def _ending_signals_interrupt() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP end the running task and then us, as an interrupt does."""
+    """Let SIGTERM and SIGHUP end the running task and then us, as an interrupt does.
+
+    A signal that we were started to ignore (nohup) stays ignored.
+    """
 
     def interrupt(number: int, _frame: FrameType | None) -> None:
         raise _Ended(number)
 
-    previous = {number: signal.signal(number, interrupt) for number in _ENDING_SIGNALS}
+    heard = [n for n in _ENDING_SIGNALS if signal.getsignal(n) is not signal.SIG_IGN]
+    previous = {number: signal.signal(number, interrupt) for number in heard}
     try:
         yield
     finally:

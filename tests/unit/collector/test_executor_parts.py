@@ -140,5 +140,5 @@ def test_only_a_queued_task_can_be_waited_for(tmp_path: Path) -> None:
 
 def test_a_work_directory_that_cannot_be_created_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(ExecutorFailed, match="task 1: .*file"):
+    with pytest.raises(ExecutorFailed, match=r"task 1: .*file"):
         LocalExecutor(wrapper=None).submit(task(tmp_path / "file" / "w"))

@@ -1,0 +1,311 @@
+/* The ladder of sources, against a driver made of tables: times are invented, nothing waits. */
+#include "check.h"
+#include "clock.h"
+#include "nvml_device.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+enum { PERIOD_US = 100000, ENTRIES_MAX = 64 };
+
+/* What the driver answers. */
+static struct {
+    nvml_return samples_code, rates_code, v1_code, v2_code;
+    unsigned int capacity, count;
+    nvml_sample entry[ENTRIES_MAX];
+    nvml_utilization rates;
+    nvml_memory v1;
+    nvml_memory_v2 v2;
+    unsigned long long energy_mj, throttle;
+    int rates_calls;
+} driver;
+
+static nvml_return fake_samples(nvml_device device, int type, unsigned long long last_seen,
+                                int *value_type, unsigned int *count, nvml_sample *out) {
+    (void)device;
+    (void)type;
+    if (driver.samples_code != NVML_OK) {
+        return driver.samples_code;
+    }
+    *value_type = NVML_VALUE_UNSIGNED_INT;
+    if (out == NULL) {
+        *count = driver.capacity;
+        return NVML_OK;
+    }
+    unsigned int n = 0;
+    for (unsigned int i = 0; i < driver.count; i++) {
+        if (driver.entry[i].timestamp_us > last_seen) {
+            out[n++] = driver.entry[i];
+        }
+    }
+    *count = n;
+    return n == 0 ? NVML_E_NOT_FOUND : NVML_OK;
+}
+
+static nvml_return fake_rates(nvml_device device, nvml_utilization *rates) {
+    (void)device;
+    driver.rates_calls++;
+    *rates = driver.rates;
+    return driver.rates_code;
+}
+
+static nvml_return fake_memory(nvml_device device, nvml_memory *memory) {
+    (void)device;
+    *memory = driver.v1;
+    return driver.v1_code;
+}
+
+static nvml_return fake_memory_v2(nvml_device device, nvml_memory_v2 *memory) {
+    (void)device;
+    *memory = driver.v2;
+    return driver.v2_code;
+}
+
+static nvml_return fake_text(nvml_device device, char *text, unsigned int size) {
+    (void)device;
+    (void)snprintf(text, size, "fake");
+    return NVML_OK;
+}
+
+static nvml_return fake_energy(nvml_device device, unsigned long long *mj) {
+    (void)device;
+    *mj = driver.energy_mj;
+    return NVML_OK;
+}
+
+static nvml_return fake_throttle(nvml_device device, unsigned long long *bits) {
+    (void)device;
+    *bits = driver.throttle;
+    return NVML_OK;
+}
+
+static const nvml_api api = {
+    .name = fake_text,
+    .uuid = fake_text,
+    .utilization = fake_rates,
+    .samples = fake_samples,
+    .memory = fake_memory,
+    .memory_v2 = fake_memory_v2,
+    .energy = fake_energy,
+    .throttle = fake_throttle,
+};
+
+static nvml_reader reader;
+static probe_gpu_device device;
+static probe_union busy;
+
+/* A fresh reader on a driver whose clock shows origin_us at the start of the task. */
+static void begin(void) {
+    free(reader.samples);
+    memset(&driver, 0, sizeof driver);
+    device = (probe_gpu_device){0};
+    busy = (probe_union){0};
+    driver.capacity = ENTRIES_MAX;
+    driver.samples_code = NVML_OK;
+}
+
+static void open_reader(void) {
+    CHECK_INT(nvml_reader_open(&reader, &api, NULL, 0, &device), NVML_GOOD);
+}
+
+static void entry(unsigned long long at_us, unsigned int pct) {
+    driver.entry[driver.count++] = (nvml_sample){.timestamp_us = at_us, .value = {.ui = pct}};
+}
+
+/* Reads at now_ms after the start. */
+static nvml_class read_at(int64_t now_ms) {
+    int64_t known = 0;
+    return nvml_reader_utilization(&reader, &api, now_ms * PROBE_NS_PER_MS, &busy, &known);
+}
+
+static unsigned long long clock_us(clockid_t id) {
+    struct timespec t;
+    CHECK_INT(clock_gettime(id, &t), 0);
+    return (unsigned long long)t.tv_sec * 1000000 + (unsigned long long)t.tv_nsec / 1000;
+}
+
+static void history_from_before_the_task_is_dropped(void) {
+    const unsigned long long origin = 100000000000ULL; /* a clock of the driver's own */
+    begin();
+    open_reader();
+    for (unsigned int i = 10; i > 0; i--) { /* newest first */
+        entry(origin + i * PERIOD_US, i <= 5 ? 90 : 40);
+    }
+    CHECK_INT(read_at(500), NVML_GOOD); /* the task began with entry 5: now is entry 10 */
+    CHECK_INT(device.gpu.covered_ns, 500 * PROBE_NS_PER_MS);
+    CHECK_INT(device.gpu.peak_pct, 40);
+    CHECK_INT(device.gpu.readings, 5);
+    CHECK_INT(probe_union_length(&busy), 500 * PROBE_NS_PER_MS);
+    CHECK_INT(device.utilization_source, PROBE_UTILIZATION_SAMPLES);
+    CHECK_INT(device.memory.covered_ns, 500 * PROBE_NS_PER_MS);
+    driver.count = 0;
+    entry(origin + 11 * PERIOD_US, 0);
+    CHECK_INT(read_at(600), NVML_GOOD);
+    CHECK_INT(device.gpu.covered_ns, 600 * PROBE_NS_PER_MS);
+    CHECK_INT(device.gpu.busy_ns, 500 * PROBE_NS_PER_MS);
+}
+
+static void the_drivers_clock_is_recognised(void) {
+    const clockid_t clocks[] = {CLOCK_REALTIME, CLOCK_BOOTTIME};
+    for (size_t c = 0; c < sizeof clocks / sizeof clocks[0]; c++) {
+        begin();
+        open_reader();
+        unsigned long long now = clock_us(clocks[c]);
+        for (unsigned int i = 0; i < 10; i++) { /* the newest entry is 50 ms old */
+            entry(now - 50000 - i * PERIOD_US, 70);
+        }
+        CHECK_INT(read_at(300), NVML_GOOD);
+        int64_t known_ms = device.gpu.covered_ns / PROBE_NS_PER_MS;
+        CHECK(known_ms >= 245 && known_ms <= 255); /* up to now - 50 ms */
+    }
+}
+
+static void a_dry_ring_is_filled_with_what_the_device_does_now(void) {
+    begin();
+    open_reader();
+    for (unsigned int i = 1; i <= 5; i++) {
+        entry(100000000000ULL + i * PERIOD_US, 100);
+    }
+    CHECK_INT(read_at(500), NVML_GOOD);
+    CHECK_INT(read_at(2500), NVML_TRANSIENT); /* nothing new for two seconds: idle */
+    CHECK_INT(device.gpu.covered_ns, 2400 * PROBE_NS_PER_MS);
+    CHECK_INT(device.gpu.busy_ns, 500 * PROBE_NS_PER_MS);
+    driver.count = 0;
+    entry(100000000000ULL + 50 * PERIOD_US,
+          80); /* busy again at 5 s: the ring wrote nothing meanwhile */
+    CHECK_INT(read_at(5000), NVML_GOOD);
+    CHECK_INT(device.gpu.covered_ns, 5000 * PROBE_NS_PER_MS);
+    CHECK_INT(device.gpu.busy_ns, 600 * PROBE_NS_PER_MS);
+}
+
+static void overwritten_entries_stay_unknown(void) {
+    begin();
+    driver.capacity = 5;
+    open_reader();
+    for (unsigned int i = 1; i <= 5; i++) {
+        entry(100000000000ULL + i * PERIOD_US, 50);
+    }
+    CHECK_INT(read_at(500), NVML_GOOD);
+    driver.count = 0;
+    for (unsigned int i = 21; i <= 25; i++) { /* 6 to 20 were overwritten */
+        entry(100000000000ULL + i * PERIOD_US, 50);
+    }
+    CHECK_INT(read_at(2500), NVML_GOOD);
+    CHECK_INT(device.gpu.covered_ns, 1000 * PROBE_NS_PER_MS);
+    CHECK_INT(device.gpu.busy_ns, 1000 * PROBE_NS_PER_MS);
+}
+
+static void impossible_percentages_are_clamped(void) {
+    begin();
+    open_reader();
+    entry(100000000000ULL, 10);
+    entry(100000000000ULL + PERIOD_US, 3000000);
+    CHECK_INT(read_at(100), NVML_GOOD);
+    CHECK_INT(device.gpu.peak_pct, 100);
+}
+
+static void without_a_ring_rates_are_polled_and_without_rates_nothing(void) {
+    begin();
+    driver.samples_code = NVML_E_NOT_SUPPORTED;
+    driver.rates = (nvml_utilization){.gpu = 30, .memory = 7};
+    open_reader();
+    CHECK_INT(read_at(1000), NVML_GOOD);
+    CHECK_INT(read_at(1500), NVML_GOOD);
+    CHECK_INT(device.utilization_source, PROBE_UTILIZATION_RATES);
+    CHECK_INT(device.gpu.covered_ns, 1500 * PROBE_NS_PER_MS);
+    CHECK_INT(device.gpu.peak_pct, 30);
+    CHECK_INT(device.memory.peak_pct, 7);
+    begin();
+    driver.samples_code = driver.rates_code =
+        NVML_E_NOT_SUPPORTED; /* a MIG instance before Hopper */
+    open_reader();
+    CHECK_INT(read_at(1000), NVML_FEATURE_ABSENT);
+    CHECK_INT(read_at(2000), NVML_FEATURE_ABSENT);
+    CHECK_INT(driver.rates_calls, 1); /* never asked again */
+    CHECK_INT(device.gpu.covered_ns, 0);
+    CHECK_INT(device.utilization_source, PROBE_UTILIZATION_NONE);
+}
+
+static void memory_v1_serves_where_v2_fails_but_they_never_mix(void) {
+    begin();
+    open_reader();
+    driver.v2 = (nvml_memory_v2){.total = 1000, .used = 100, .reserved = 300};
+    driver.v1 = (nvml_memory){.total = 1000, .used = 400};
+    CHECK_INT(nvml_reader_memory(&reader, &api, 0), NVML_GOOD);
+    CHECK_INT(device.memory_source, PROBE_MEMORY_V2);
+    CHECK_INT(device.used.last_bytes, 100);
+    driver.v2_code = NVML_E_UNKNOWN;
+    CHECK_INT(nvml_reader_memory(&reader, &api, 1), NVML_TRANSIENT);
+    CHECK_INT(device.used.peak_bytes, 100);
+    begin();
+    open_reader();
+    driver.v2_code = NVML_E_UNKNOWN; /* WSL: the symbol is there, the call fails */
+    driver.v1 = (nvml_memory){.total = 1000, .used = 400};
+    CHECK_INT(nvml_reader_memory(&reader, &api, 0), NVML_GOOD);
+    CHECK_INT(device.memory_source, PROBE_MEMORY_V1);
+    driver.v2_code = NVML_OK;
+    driver.v1.used = 500;
+    CHECK_INT(nvml_reader_memory(&reader, &api, 1), NVML_GOOD);
+    CHECK_INT(device.used.peak_bytes, 500);
+}
+
+static void a_total_of_zero_is_no_measurement(void) {
+    begin();
+    open_reader();
+    driver.v2 = (nvml_memory_v2){.total = 0, .used = 7}; /* unified memory */
+    CHECK_INT(nvml_reader_memory(&reader, &api, 0), NVML_GOOD);
+    CHECK(!device.used.any);
+    driver.v2 = (nvml_memory_v2){.total = 10, .used = 70}; /* an interposer's arithmetic */
+    CHECK_INT(nvml_reader_memory(&reader, &api, 0), NVML_GOOD);
+    CHECK_INT(device.used.last_bytes, 10);
+}
+
+static void health_is_a_difference_and_a_union(void) {
+    begin();
+    driver.energy_mj = 5000;
+    open_reader();
+    driver.throttle = NVML_REASON_SW_POWER_CAP | 1; /* 1: idle, which is not throttling */
+    CHECK_INT(nvml_reader_health(&reader, &api, false), NVML_GOOD);
+    driver.throttle = NVML_REASON_HW_THERMAL;
+    driver.energy_mj = 7500;
+    CHECK_INT(nvml_reader_health(&reader, &api, true), NVML_GOOD);
+    CHECK_INT(device.throttle_bits, NVML_REASON_SW_POWER_CAP | NVML_REASON_HW_THERMAL);
+    CHECK(device.energy_valid);
+    CHECK_INT(device.energy_mj, 2500);
+    driver.energy_mj = 1; /* the driver was reloaded: no negative energy */
+    device.energy_valid = false;
+    CHECK_INT(nvml_reader_health(&reader, &api, true), NVML_GOOD);
+    CHECK(!device.energy_valid);
+}
+
+static void return_codes_are_sorted(void) {
+    const struct {
+        nvml_return code;
+        nvml_class expected;
+    } cases[] = {
+        {0, NVML_GOOD},          {3, NVML_FEATURE_ABSENT}, {13, NVML_FEATURE_ABSENT},
+        {6, NVML_TRANSIENT},     {21, NVML_TRANSIENT},     {7, NVML_TRANSIENT},
+        {10, NVML_TRANSIENT},    {999, NVML_TRANSIENT},    {15, NVML_DEVICE_GONE},
+        {16, NVML_DEVICE_GONE},  {28, NVML_DEVICE_GONE},   {29, NVML_DEVICE_GONE},
+        {1, NVML_LIBRARY_GONE},  {9, NVML_LIBRARY_GONE},   {17, NVML_LIBRARY_GONE},
+        {18, NVML_LIBRARY_GONE},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        CHECK_INT(nvml_classify(cases[i].code), cases[i].expected);
+    }
+}
+
+int main(void) {
+    history_from_before_the_task_is_dropped();
+    the_drivers_clock_is_recognised();
+    a_dry_ring_is_filled_with_what_the_device_does_now();
+    overwritten_entries_stay_unknown();
+    impossible_percentages_are_clamped();
+    without_a_ring_rates_are_polled_and_without_rates_nothing();
+    memory_v1_serves_where_v2_fails_but_they_never_mix();
+    a_total_of_zero_is_no_measurement();
+    health_is_a_difference_and_a_union();
+    return_codes_are_sorted();
+    free(reader.samples);
+    return check_failures();
+}

@@ -1,0 +1,81 @@
+#include "check.h"
+#include "options.h"
+
+#include <stdlib.h>
+
+static probe_options parsed;
+
+/* Parses up to six arguments after the program's name. */
+static const probe_options *parse(const char *a, const char *b, const char *c, const char *d) {
+    static char *argv[6];
+    argv[0] = (char *)"gpu-probe";
+    argv[1] = (char *)a;
+    argv[2] = a == NULL ? NULL : (char *)b;
+    argv[3] = argv[2] == NULL ? NULL : (char *)c;
+    argv[4] = argv[3] == NULL ? NULL : (char *)d;
+    argv[5] = NULL;
+    probe_options_parse(&parsed, argv);
+    return &parsed;
+}
+
+static void durations_need_a_unit(void) {
+    int64_t ns = 0;
+    CHECK(probe_parse_duration("10ms", &ns));
+    CHECK_INT(ns, 10000000);
+    CHECK(probe_parse_duration("0.5s", &ns));
+    CHECK_INT(ns, 500000000);
+    CHECK(probe_parse_duration("2m", &ns));
+    CHECK_INT(ns, 120000000000LL);
+    const char *const wrong[] = {"1",   "s",    "",      "-1s",   " 1s",
+                                 "1 s", "1sec", "nan s", "1e30s", "0x10s1"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        CHECK(!probe_parse_duration(wrong[i], &ns));
+    }
+}
+
+static void options_end_at_the_command(void) {
+    CHECK_INT(parse("--interval=20ms", "ls", "--help", NULL)->action, PROBE_RUN);
+    CHECK_INT(parsed.interval_ns, 20000000);
+    CHECK_STR(parsed.command[0], "ls");
+    CHECK_STR(parsed.command[1], "--help");
+    CHECK(parsed.command[2] == NULL);
+    CHECK_INT(parse("--", "--odd-name", NULL, NULL)->action, PROBE_RUN);
+    CHECK_STR(parsed.command[0], "--odd-name");
+    CHECK_INT(parse("--workdir", "/w", "true", NULL)->action, PROBE_RUN);
+    CHECK_STR(parsed.workdir, "/w");
+    CHECK(parsed.place_given);
+    CHECK_INT(parse("true", NULL, NULL, NULL)->action, PROBE_RUN);
+    CHECK_STR(parsed.workdir, ".");
+    CHECK(!parsed.place_given);
+    CHECK_INT(parsed.interval_ns, 1000000000);
+}
+
+static void mistakes_are_named(void) {
+    CHECK_INT(parse("--interval", "1", "true", NULL)->action, PROBE_USAGE_ERROR);
+    CHECK_STR(parsed.error, "--interval: '1' is not a time with a unit, such as 250ms or 1s");
+    CHECK_INT(parse("--interval", "9ms", "true", NULL)->action, PROBE_USAGE_ERROR);
+    CHECK_STR(parsed.error, "--interval: '9ms' is too short: at least 10ms");
+    CHECK_INT(parse("--wrokdir", "x", "true", NULL)->action, PROBE_USAGE_ERROR);
+    CHECK_STR(parsed.error, "unknown option '--wrokdir'; see gpu-probe --help");
+    CHECK_INT(parse("--workdir", NULL, NULL, NULL)->action, PROBE_USAGE_ERROR);
+    CHECK_STR(parsed.error, "--workdir needs a value");
+    CHECK_INT(parse("--trace-file=", "true", NULL, NULL)->action, PROBE_USAGE_ERROR);
+    CHECK_INT(parse(NULL, NULL, NULL, NULL)->action, PROBE_USAGE_ERROR);
+    CHECK_INT(parse("--", NULL, NULL, NULL)->action, PROBE_USAGE_ERROR);
+}
+
+static void the_library_may_come_from_the_environment(void) {
+    CHECK_INT(setenv("GPU_PROBE_NVML_LIBRARY", "/lib/mock.so", 1), 0);
+    CHECK_STR(parse("true", NULL, NULL, NULL)->nvml_library, "/lib/mock.so");
+    CHECK_STR(parse("--nvml-library", "/other.so", "true", NULL)->nvml_library, "/other.so");
+    CHECK_INT(setenv("GPU_PROBE_NVML_LIBRARY", "", 1), 0);
+    CHECK(parse("true", NULL, NULL, NULL)->nvml_library == NULL);
+}
+
+int main(void) {
+    durations_need_a_unit();
+    options_end_at_the_command();
+    mistakes_are_named();
+    the_library_may_come_from_the_environment();
+    return check_failures();
+}
