@@ -1,11 +1,13 @@
 """What tests of every kind share: markers by folder, and the built programs."""
 
 import os
-from collections.abc import Iterable
+import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 
+from helpers.wrapper import Wrapper
 from probe._executables import find_executable
 
 TESTS = Path(__file__).resolve().parent
@@ -33,8 +35,9 @@ def no_engine_around(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def gpu_probe() -> Path:
-    """The installed native wrapper."""
-    path = find_executable("gpu-probe")
+    """The native wrapper: the installed one, or, say, one with sanitizers, named by GPU_PROBE."""
+    named = os.environ.get("GPU_PROBE")
+    path = Path(named) if named else find_executable("gpu-probe")
     assert path is not None, "gpu-probe is not installed: run make test"
     return path
 
@@ -45,3 +48,41 @@ def mock_library() -> Path:
     path = BUILD / "mock_nvml" / "libnvidia-ml.so.1"
     assert path.exists(), f"{path} is not built: run make mock"
     return path
+
+
+@pytest.fixture
+def wrapper(gpu_probe: Path, tmp_path: Path) -> Wrapper:
+    """The native wrapper with a work directory; the host's own GPUs, if any."""
+    directory = tmp_path / "work"
+    directory.mkdir()
+    return Wrapper(entry=[str(gpu_probe)], directory=directory)
+
+
+@pytest.fixture(params=["gpu-probe", "python -m probe"])
+def any_entry(request: pytest.FixtureRequest, wrapper: Wrapper) -> Wrapper:
+    """Each way to start the wrapper."""
+    if request.param == "gpu-probe":
+        return wrapper
+    return Wrapper(entry=[sys.executable, "-m", "probe"], directory=wrapper.directory)
+
+
+@pytest.fixture
+def gpu_wrapper(gpu_probe: Path, mock_library: Path, tmp_path: Path) -> Wrapper:
+    """The native wrapper on the mock driver; a test writes its scenario with `scenario`."""
+    directory = tmp_path / "gpu_work"
+    directory.mkdir()
+    environment = {
+        "GPU_PROBE_NVML_LIBRARY": str(mock_library),
+        "NVMLMOCK_SCENARIO": str(tmp_path / "scenario.txt"),
+    }
+    return Wrapper(entry=[str(gpu_probe)], directory=directory, environment=environment)
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Callable[[str], None]:
+    """Write the scenario that gpu_wrapper's driver plays."""
+
+    def write(text: str) -> None:
+        (tmp_path / "scenario.txt").write_text(text)
+
+    return write

@@ -2,34 +2,78 @@
 
 #include "clock.h"
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+extern char **environ;
+
+/* Signals are blocked and awaited by raw system calls: every libc keeps a few real-time signals to
+ * itself, and its calls quietly leave those out. This process has one thread and no use for them;
+ * the command's signals are all the command's. */
+static void set_mask(int how, uint64_t set, uint64_t *old) {
+    (void)syscall(SYS_rt_sigprocmask, how, &set, old, sizeof set);
+}
+
 void probe_task_prepare(probe_task *task) {
     *task = (probe_task){0};
-    sigset_t all;
-    (void)sigfillset(&all);
-    (void)sigprocmask(SIG_SETMASK, &all, &task->inherited_mask);
+    set_mask(SIG_SETMASK, UINT64_MAX, &task->inherited_mask);
     /* An inherited SIG_IGN for SIGCHLD survives exec and would make every wait fail. */
     struct sigaction plain = {.sa_handler = SIG_DFL};
     (void)sigaction(SIGCHLD, &plain, &task->inherited_chld);
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
+/* As a shell looks a command up: along PATH unless it has a slash; a text file without an
+ * interpreter line is the shell's. Returns errno. shell_command: room for the command behind two
+ * more words. */
+static int execute_by_path(char **command, char **shell_command) {
+    const char *path = strchr(command[0], '/') != NULL ? "" : getenv("PATH");
+    path = path != NULL ? path : "/usr/local/bin:/bin:/usr/bin";
+    int code = ENOENT;
+    for (;;) {
+        char file[PATH_MAX];
+        size_t length = strcspn(path, ":");
+        int n = snprintf(file, sizeof file, "%.*s%s%s", (int)length, path, length > 0 ? "/" : "",
+                         command[0]);
+        if (n > 0 && (size_t)n < sizeof file) {
+            (void)execve(file, command, environ);
+            if (errno == ENOEXEC) {
+                shell_command[0] = (char *)"/bin/sh";
+                shell_command[1] = file;
+                (void)execve(shell_command[0], shell_command, environ);
+            }
+            /* A file that may not be executed is remembered, in case no other directory has one
+             * that may. */
+            if (errno != ENOENT && errno != ENOTDIR) {
+                code = errno;
+            }
+            if (errno != ENOENT && errno != ENOTDIR && errno != EACCES) {
+                return code;
+            }
+        }
+        if (path[length] == '\0') {
+            return code;
+        }
+        path += length + 1;
+    }
+}
+
 /* In the child, which borrows its parent's memory until exec: only async-signal-safe calls. */
 static _Noreturn void execute(const probe_task *task, pid_t parent, char **command,
-                              volatile int *code) {
+                              char **shell_command, volatile int *code) {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a SIGKILL for the wrapper is meant for the command */
     if (getppid() == parent) {
         (void)sigaction(SIGCHLD, &task->inherited_chld, NULL);
-        (void)sigprocmask(SIG_SETMASK, &task->inherited_mask, NULL);
-        (void)execvp(command[0], command);
-        *code = errno;
+        set_mask(SIG_SETMASK, task->inherited_mask, NULL);
+        *code = execute_by_path(command, shell_command);
     } else {
         *code = ESRCH;
     }
@@ -37,20 +81,32 @@ static _Noreturn void execute(const probe_task *task, pid_t parent, char **comma
 }
 
 /* vfork: the parent goes on at the moment of exec, and errno comes back through shared memory. */
-static pid_t spawn(const probe_task *task, char **command, volatile int *code) {
+static pid_t spawn(const probe_task *task, char **command, char **shell_command,
+                   volatile int *code) {
     pid_t parent = getpid();
     pid_t pid = vfork();
     if (pid == 0) {
-        execute(task, parent, command, code);
+        execute(task, parent, command, shell_command, code);
     }
     return pid;
 }
 
 int probe_task_spawn(probe_task *task, char **command) {
     volatile int code = 0;
-    pid_t pid = spawn(task, command, &code);
+    size_t words = 1; /* with the NULL at the end */
+    while (command[words - 1] != NULL) {
+        words++;
+    }
+    char **shell_command = calloc(words + 1, sizeof *shell_command);
+    if (shell_command == NULL) {
+        return ENOMEM;
+    }
+    memcpy(shell_command + 2, command + 1, (words - 1) * sizeof *command);
+    pid_t pid = spawn(task, command, shell_command, &code);
+    int failed = errno;
+    free(shell_command);
     if (pid < 0) {
-        return errno;
+        return failed;
     }
     if (code != 0) {
         (void)waitpid(pid, NULL, 0);
@@ -61,16 +117,15 @@ int probe_task_spawn(probe_task *task, char **command) {
 }
 
 int probe_task_wait_signal(int64_t deadline_ns, siginfo_t *info) {
-    sigset_t all;
-    (void)sigfillset(&all);
+    const uint64_t all = UINT64_MAX;
     for (;;) {
         int64_t left = deadline_ns - probe_clock_mono_ns();
         left = left > 0 ? left : 0;
         struct timespec timeout = {.tv_sec = left / PROBE_NS_PER_S,
                                    .tv_nsec = left % PROBE_NS_PER_S};
-        int number = sigtimedwait(&all, info, &timeout);
+        long number = syscall(SYS_rt_sigtimedwait, &all, info, &timeout, sizeof all);
         if (number > 0) {
-            return number;
+            return (int)number;
         }
         if (errno == EAGAIN) {
             return 0;
@@ -114,11 +169,8 @@ void probe_task_exit_as(int status) {
         (void)prctl(PR_SET_DUMPABLE, 0);
         struct sigaction plain = {.sa_handler = SIG_DFL};
         (void)sigaction(number, &plain, NULL);
-        sigset_t only;
-        (void)sigemptyset(&only);
-        (void)sigaddset(&only, number);
-        (void)raise(number);
-        (void)sigprocmask(SIG_UNBLOCK, &only, NULL);
+        (void)kill(getpid(), number);
+        set_mask(SIG_UNBLOCK, 1ULL << (number - 1), NULL);
     }
     _exit(128 + number);
 }

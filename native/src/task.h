@@ -9,7 +9,8 @@
 
 typedef struct {
     pid_t pid;
-    sigset_t inherited_mask; /* as the wrapper found it; the command gets it back */
+    uint64_t
+        inherited_mask; /* the kernel's set, as the wrapper found it; the command gets it back */
     struct sigaction inherited_chld;
     bool ended; /* the command itself, not its descendants */
     int status; /* as wait4 gives it; valid once ended */
