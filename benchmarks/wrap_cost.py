@@ -66,13 +66,12 @@ class Table:
 def run_once(
     subject: Subject, command: Sequence[str], watch: Callable[[int], None] | None = None
 ) -> Run:
-    """Run the command under the subject, in the current directory and with its output discarded.
+    """Run the command under the subject, as any task runs: in a directory of its own.
 
-    watch is given the pid while it runs.
-
-    Raises:
-        SystemExit: the run failed, so that there is nothing to compare.
+    What it prints is discarded; watch is given its pid. SystemExit is raised if it fails.
     """
+    below = Path.cwd()
+    os.chdir(tempfile.mkdtemp(dir=below))
     argv = [*subject.prefix, *command]
     environment = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", **subject.environment}
     discard = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in (0, 1, 2)]
@@ -82,6 +81,7 @@ def run_once(
         watch(pid)
     _, status, usage = os.wait4(pid, 0)
     wall_ns = time.monotonic_ns() - start
+    os.chdir(below)
     if status != 0:
         raise SystemExit(f"wrap_cost: {subject.name}: {' '.join(argv)} failed, status {status}")
     return Run(wall_ms=wall_ns / 1e6, cpu_ms=(usage.ru_utime + usage.ru_stime) * 1e3)
@@ -247,8 +247,11 @@ def machine(gpu_probe: Path) -> str:
     info = Path("/proc/cpuinfo").read_text().splitlines()
     cpu = next((line.partition(": ")[2] for line in info if line.startswith("model name")), "CPU")
     kernel = f"{platform.system()} {platform.release().partition('-')[0]} {platform.machine()}"
-    cores = len(os.sched_getaffinity(0))
-    return f"{cpu}, {cores} cores, {kernel}; gpu-probe: {linkage(gpu_probe.read_bytes())}"
+    mounts = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
+    here = [m for m in mounts if Path(tempfile.gettempdir()).resolve().is_relative_to(m[1])]
+    system = max(here, key=lambda mount: len(mount[1]))[2]
+    linked = linkage(gpu_probe.read_bytes())
+    return f"{cpu}, {os.cpu_count()} cores, {kernel}, {system}; gpu-probe: {linked}"
 
 
 def as_text(table: Table) -> str:
@@ -265,7 +268,7 @@ def as_markdown(table: Table) -> str:
 
 
 def measure(subjects: Sequence[Subject], rounds: int, sleep_rounds: int) -> tuple[Table, Table]:
-    """Run everything in a directory that is removed afterwards."""
+    """Run everything below a temporary directory."""
     true, sleep = (shutil.which(name) or f"/bin/{name}" for name in ("true", "sleep"))
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as directory:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -9,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Wrapper", "read_trace"]
+__all__ = ["Wrapper", "ends", "read_trace"]
 
 
 def read_trace(directory: Path) -> dict[str, Any]:
@@ -17,6 +18,15 @@ def read_trace(directory: Path) -> dict[str, Any]:
     trace = json.loads((directory / ".fusion" / "trace.json").read_bytes())
     assert isinstance(trace, dict)
     return trace
+
+
+def ends(pidfd: int) -> bool:
+    """Wait until a process has ended, ten seconds at most, and close its descriptor."""
+    poller = select.poll()
+    poller.register(pidfd, select.POLLIN)
+    ended = bool(poller.poll(10_000))
+    os.close(pidfd)
+    return ended
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

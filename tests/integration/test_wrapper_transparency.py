@@ -2,7 +2,6 @@
 
 import os
 import pty
-import select
 import signal
 import subprocess
 import sys
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.wrapper import Wrapper
+from helpers.wrapper import Wrapper, ends
 
 KILLING = [
     signal.SIGHUP,
@@ -146,12 +145,6 @@ def test_a_signal_to_the_wrapper_reaches_the_command_once(
     assert process.returncode == 41
 
 
-def wait_for_end(pidfd: int) -> bool:
-    poller = select.poll()
-    poller.register(pidfd, select.POLLIN)
-    return bool(poller.poll(10_000))
-
-
 def test_a_killed_wrapper_takes_the_command_with_it_and_leaves_a_trace(wrapper: Wrapper) -> None:
     process = wrapper.start("sh", "-c", "echo $$; exec sleep 60")
     assert process.stdout is not None
@@ -160,8 +153,7 @@ def test_a_killed_wrapper_takes_the_command_with_it_and_leaves_a_trace(wrapper: 
     process.kill()
     process.communicate(timeout=30)
     assert process.returncode == -signal.SIGKILL
-    assert wait_for_end(pidfd)
-    os.close(pidfd)
+    assert ends(pidfd)
     probe = wrapper.trace()["probe"]
     assert probe["state"] == "running"
     assert probe["pid"] == process.pid

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# The main job in one run: a real load, three repeats, each measured, one file at the end.
+# `make demo` builds everything and calls this. Environment:
+#   GPU_BENCH  gpu-bench          DUTY  the built workloads/duty.c
+#   MOCK       the mock driver's libnvidia-ml.so.1, for hosts without a GPU
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+: "${GPU_BENCH:?names gpu-bench; make demo sets it}"
+: "${DUTY:?names the built duty program; make demo sets it}"
+: "${MOCK:?names the mock driver; make demo sets it}"
+
+cd "$here/.."
+rm -rf demo
+mkdir demo
+
+if [[ -e /dev/nvidiactl || -e /dev/dxg ]]; then
+    echo "demo: three runs of a kernel that keeps the GPU 60 % busy and holds 2 GiB"
+else
+    echo "demo: no NVIDIA device here: the mock driver stands in for a GPU, and the load burns one CPU for 60 % of the time"
+    export GPU_PROBE_NVML_LIBRARY=$MOCK
+    export NVMLMOCK_SCENARIO=$here/workloads/demo_scenario.txt
+fi
+
+# On a CPU the load would hold 2 GiB of host memory, which a small machine may not have.
+memory=2048
+[[ -z ${NVMLMOCK_SCENARIO:-} ]] || memory=64
+
+"$GPU_BENCH" run --file demo/benchmark.tsv --repeats 3 --name duty --work-dir demo/work -- \
+    "$DUTY" --busy-ms 300 --idle-ms 200 --cycles 5 --vram-mib "$memory"
+
+echo
+echo "demo/benchmark.tsv:"
+if command -v column >/dev/null; then
+    column -t -s $'\t' demo/benchmark.tsv
+else
+    cat demo/benchmark.tsv
+fi
+echo
+traces=(demo/work/*/*/.fusion/trace.json)
+echo "one of the traces behind it: ${traces[0]}"
