@@ -22,7 +22,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-BUILD = HERE.parent / "build" / "dev"
+GPU_PROBE = HERE.parent / "build/dev/gpu-probe"
+MOCK = HERE.parent / "build/dev/mock_nvml/libnvidia-ml.so.1"
 BARE, TINI = "bare", "tini -s"
 SEED, WARMUP, SLEEP_S = 1, 20, 5
 
@@ -114,10 +115,8 @@ def tree_of(pid: int) -> list[int]:
 
 def kib(path: Path, key: str) -> int:
     """Read the value of a "Key:  N kB" line."""
-    for line in path.read_text().splitlines():
-        if line.startswith(f"{key}:"):
-            return int(line.split()[1])
-    return 0
+    lines = path.read_text().splitlines()
+    return next((int(line.split()[1]) for line in lines if line.startswith(f"{key}:")), 0)
 
 
 def memory_of(pid: int, command: Sequence[str]) -> Memory:
@@ -268,33 +267,32 @@ def as_markdown(table: Table) -> str:
 
 
 def measure(subjects: Sequence[Subject], rounds: int, sleep_rounds: int) -> tuple[Table, Table]:
-    """Run everything below a temporary directory."""
+    """Run everything below a temporary directory; the current directory is / afterwards."""
     true, sleep = (shutil.which(name) or f"/bin/{name}" for name in ("true", "sleep"))
-    before = Path.cwd()
+    always = [replace(subject, every=1) for subject in subjects]
     with tempfile.TemporaryDirectory() as directory:
         os.chdir(directory)
-        try:
-            short = interleave(subjects, [true], rounds, WARMUP)
-            always = [replace(subject, every=1) for subject in subjects]
-            long = interleave(always, [sleep, str(SLEEP_S)], sleep_rounds)
-            return table_of_true(subjects, short), table_of_sleep(subjects, long, sleep)
-        finally:
-            os.chdir(before)
+        short = interleave(subjects, [true], rounds, WARMUP)
+        long = interleave(always, [sleep, str(SLEEP_S)], sleep_rounds)
+        tables = table_of_true(subjects, short), table_of_sleep(subjects, long, sleep)
+        os.chdir("/")
+    return tables
 
 
 def main() -> None:
     """Measure, print the tables, and write them down if that is asked for."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(description="What wrapping a command costs.")
     parser.add_argument("--rounds", type=int, default=400, help="of `true` (default: 400)")
     parser.add_argument("--sleep-rounds", type=int, default=5, help="of `sleep 5` (default: 5)")
-    parser.add_argument("--gpu-probe", type=Path, default=BUILD / "gpu-probe", metavar="FILE")
-    parser.add_argument("--mock", type=Path, default=BUILD / "mock_nvml" / "libnvidia-ml.so.1")
-    parser.add_argument("--markdown", type=Path, metavar="FILE", help="also write the report here")
+    for name, default in (("--gpu-probe", GPU_PROBE), ("--mock", MOCK), ("--markdown", None)):
+        parser.add_argument(
+            name, type=lambda text: Path(text).resolve(), metavar="FILE", default=default
+        )
     arguments = parser.parse_args()
-    gpu_probe = arguments.gpu_probe.resolve()
+    gpu_probe: Path = arguments.gpu_probe
     if not os.access(gpu_probe, os.X_OK):
         raise SystemExit(f"wrap_cost: no executable {gpu_probe}; build it with: make mock")
-    subjects, missing = find_subjects(gpu_probe, arguments.mock.resolve())
+    subjects, missing = find_subjects(gpu_probe, arguments.mock)
     tables = measure(subjects, arguments.rounds, arguments.sleep_rounds)
     lacking = [f"missing: {reason}" for reason in missing]
     print("\n\n".join([machine(gpu_probe), *map(as_text, tables), *lacking]))

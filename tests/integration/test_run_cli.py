@@ -15,45 +15,7 @@ import pytest
 GPU_BENCH = (sys.executable, "-c", "import sys; from collector.cli import main; sys.exit(main())")
 TIMEOUT_S = 60
 
-# This stands in for the native gpu-probe: it runs the command, passes signals on, writes a trace
-# with the keys that the tests read, and ends as the command did.
-STAND_IN = """#!{python}
-import contextlib, json, os, pathlib, signal, subprocess, sys, time
-assert sys.argv[1] == "--workdir" and sys.argv[3] == "--", sys.argv
-workdir, command = pathlib.Path(sys.argv[2]), sys.argv[4:]
-start = time.monotonic()
-try:
-    process = subprocess.Popen(command)
-except FileNotFoundError:
-    sys.exit(127)
-signal.signal(signal.SIGTERM, lambda number, frame: process.send_signal(number))
-status = process.wait()
-realtime = int(1000 * (time.monotonic() - start)) + 1
-ended = {{"exit": status}} if status >= 0 else {{"signal": -status}}
-trace = {{
-    "proc": {{"realtime": realtime, "pct_cpu": 10, "peak_rss": 1000, "vol_ctxt": 1}},
-    "probe": {{"schema": 1, "run_id": os.urandom(16).hex(), "state": "final", **ended}},
-}}
-(workdir / ".fusion").mkdir()
-(workdir / ".fusion" / "trace.json").write_text(json.dumps(trace))
-if status < 0:
-    with contextlib.suppress(OSError):  # SIGKILL
-        signal.signal(-status, signal.SIG_DFL)
-    os.kill(os.getpid(), -status)
-sys.exit(status)
-"""
-
 Bench: TypeAlias = Callable[..., "subprocess.CompletedProcess[str]"]
-
-
-@pytest.fixture
-def gpu_probe(tmp_path: Path) -> Path:
-    """The wrapper that the tasks run under."""
-    path = tmp_path / "stand-in" / "gpu-probe"
-    path.parent.mkdir()
-    path.write_text(STAND_IN.format(python=sys.executable))
-    path.chmod(0o755)
-    return path
 
 
 @pytest.fixture
