@@ -279,15 +279,22 @@ def measure(subjects: Sequence[Subject], rounds: int, sleep_rounds: int) -> tupl
     return tables
 
 
+def as_path(text: str) -> Path:
+    """Make the path independent of the current directory."""
+    return Path(text).resolve()
+
+
 def main() -> None:
     """Measure, print the tables, and write them down if that is asked for."""
     parser = argparse.ArgumentParser(description="What wrapping a command costs.")
     parser.add_argument("--rounds", type=int, default=400, help="of `true` (default: 400)")
     parser.add_argument("--sleep-rounds", type=int, default=5, help="of `sleep 5` (default: 5)")
-    for name, default in (("--gpu-probe", GPU_PROBE), ("--mock", MOCK), ("--markdown", None)):
-        parser.add_argument(
-            name, type=lambda text: Path(text).resolve(), metavar="FILE", default=default
-        )
+    for name, default, words in (
+        ("--gpu-probe", GPU_PROBE, "the wrapper (default: that of build/dev)"),
+        ("--mock", MOCK, "the mock driver (default: that of build/dev)"),
+        ("--markdown", None, "also write the report to this file"),
+    ):
+        parser.add_argument(name, type=as_path, default=default, metavar="FILE", help=words)
     arguments = parser.parse_args()
     gpu_probe: Path = arguments.gpu_probe
     if not os.access(gpu_probe, os.X_OK):
