@@ -36,11 +36,12 @@ def environment(gpu_probe: Path) -> dict[str, str]:
 def bench(launch: Path, environment: dict[str, str]) -> Bench:
     """Run `gpu-bench run` in the launch directory."""
 
-    def run(*words: str, **variables: str) -> "subprocess.CompletedProcess[str]":
+    def run(*words: str, typed: str = "", **variables: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
             [*GPU_BENCH, "run", *words],
             cwd=launch,
             env={**environment, **variables},
+            input=typed,
             capture_output=True,
             text=True,
             timeout=TIMEOUT_S,
@@ -172,9 +173,16 @@ def test_arguments_that_exist_are_linked_and_the_command_can_be_rerun(
     assert task["submit"] <= task["start"] <= task["complete"]
 
 
-def test_a_task_reads_nothing_from_us(launch: Path, bench: Bench) -> None:
-    assert bench("--file", "b.tsv", "--", "cat").returncode == 0
+def test_a_task_reads_nothing_of_what_is_typed(launch: Path, bench: Bench) -> None:
+    assert bench("--file", "b.tsv", "--", "cat", typed="secret").returncode == 0
     assert (work_directories(launch)[0] / ".command.out").read_text() == ""
+
+
+def test_an_interrupt_of_the_terminal_reaches_only_us(launch: Path, bench: Bench) -> None:
+    code = "import os; print(os.getsid(0))"
+    assert bench("--file", "b.tsv", "--", sys.executable, "-c", code).returncode == 0
+    session = int((work_directories(launch)[0] / ".command.out").read_text())
+    assert session != os.getsid(0)
 
 
 def test_here_runs_in_the_launch_directory(launch: Path, bench: Bench) -> None:

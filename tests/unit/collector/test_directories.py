@@ -52,7 +52,9 @@ def test_links_below_are_not_followed_but_a_named_link_is(tmp_path: Path) -> Non
 
 def test_each_directory_is_found_once_and_in_order(tmp_path: Path) -> None:
     tasks = [task_directory(tmp_path / name, exit_code=0) for name in ("b", "a", "c")]
-    assert find_task_directories([tmp_path / "c", tmp_path, tmp_path / "."]) == sorted(tasks)
+    link = tmp_path.with_name(f"{tmp_path.name}-link")
+    link.symlink_to(tmp_path)
+    assert find_task_directories([tmp_path / "c", tmp_path, link]) == sorted(tasks)
 
 
 @pytest.mark.parametrize(("name", "reason"), [("none", "does not exist"), ("f", "not a directory")])
