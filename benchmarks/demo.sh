@@ -38,6 +38,8 @@ else
 fi
 
 traces=(demo/work/*/*/.fusion/trace.json)
-echo
-echo "one of the traces behind it: ${traces[0]}"
+if [[ -e ${traces[0]} ]]; then
+    echo
+    echo "one of the traces behind it: ${traces[0]}"
+fi
 exit "$status"

@@ -8,7 +8,8 @@ typedef struct {
     int64_t interval_ns;
 } probe_session_config;
 
-probe_session *probe_session_start(const probe_session_config *config, char *error, size_t error_size);
+probe_session *probe_session_start(const probe_session_config *config, char *error,
+                                   size_t error_size);
 int64_t probe_session_snapshot(probe_session *session, char *json, size_t size);
 int64_t probe_session_stop(probe_session *session, char *json, size_t size);
 const char *probe_session_file_error(const probe_session *session);

@@ -43,6 +43,7 @@ void probe_measurement_start(probe_measurement *m) {
 
 void probe_measurement_begin(probe_measurement *m) {
     probe_sampler_step(&m->sampler, probe_clock_mono_ns());
+    probe_sampler_read_host(&m->sampler);
     if (m->config.helper_path != NULL) {
         const probe_gpu_config gpu = {
             .helper_path = m->config.helper_path,
@@ -71,12 +72,6 @@ void probe_measurement_step(probe_measurement *m) {
     }
 }
 
-static const char *cgroup_note(const probe_cgroup_reading *cgroup) {
-    return cgroup->version != 0 && cgroup->shared
-               ? "cgroup: other processes share the group, and its memory figures include theirs"
-               : NULL;
-}
-
 static const char *gpu_note(const probe_gpu_reader *gpu) {
     if (gpu->note[0] != '\0') {
         return gpu->note;
@@ -103,7 +98,11 @@ static void write_trace(probe_measurement *m, int64_t now_ns) {
     trace->gpu = m->gpu.any ? &m->gpu.last : NULL;
     trace->note_count = 0;
     probe_trace_note(trace, trace->final || m->gpu.any ? gpu_note(&m->gpu) : m->gpu.note);
-    probe_trace_note(trace, cgroup_note(&trace->cgroup));
+    trace->cgroup_shared = m->sampler.cgroup_shared;
+    if (trace->cgroup.valid != 0 && trace->cgroup_shared) {
+        probe_trace_note(
+            trace, "cgroup: the group is not the task's own; its memory figures include others'");
+    }
     if (m->sampler.tree.truncated) {
         probe_trace_note(trace,
                          "proc: more than 4096 processes at once: the others were not sampled");

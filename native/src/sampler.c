@@ -7,6 +7,10 @@
  * later. */
 static const int64_t early_ms[] = {2, 5, 10, 20, 50, 100, 200, 500};
 
+/* What a wrapper's ancestors in the same group may hold (a container's shell does, a login session
+ * or a Python launcher does not) for the group to count as the task's own. */
+static const uint64_t ancestors_bytes = 16ULL << 20;
+
 static uint64_t larger(uint64_t a, uint64_t b) {
     return a > b ? a : b;
 }
@@ -31,8 +35,11 @@ static void walk(probe_sampler *sampler) {
 
 void probe_sampler_open(probe_sampler *sampler, const probe_sampler_config *config) {
     *sampler = (probe_sampler){.config = *config};
-    probe_host_read(config->proc_root, &sampler->host);
     (void)probe_cgroup_open(&sampler->cgroup, config->proc_root, config->fs_root, "self", NULL);
+    probe_cgroup_reading before;
+    probe_cgroup_get(&sampler->cgroup, &before);
+    sampler->cgroup_shared = before.shared || (config->scope == PROBE_SCOPE_DESCENDANTS &&
+                                               before.value[PROBE_CG_MEMORY_RSS] > ancestors_bytes);
     probe_proc_memory self;
     if (probe_proc_read_memory(config->proc_root, getpid(), &self) == PROBE_OK) {
         sampler->baseline_vm_peak_kib = self.vm_peak_kib;
@@ -42,6 +49,10 @@ void probe_sampler_open(probe_sampler *sampler, const probe_sampler_config *conf
         walk(sampler); /* children that were there before */
     }
     probe_usage_open(&sampler->usage, config->proc_root, config->scope, &sampler->tree);
+}
+
+void probe_sampler_read_host(probe_sampler *sampler) {
+    probe_host_read(sampler->config.proc_root, &sampler->host);
 }
 
 void probe_sampler_start(probe_sampler *sampler, int64_t now_ns, int64_t wall_ms) {

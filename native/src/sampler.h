@@ -22,8 +22,9 @@ typedef struct {
     probe_usage_reader usage;
     probe_cgroup_reader cgroup;
     probe_tree tree;
-    pid_t excluded;   /* a child of ours that is not the task's, with its descendants; 0: none */
-    int64_t start_ns; /* CLOCK_MONOTONIC */
+    bool cgroup_shared; /* the group is not the task's own: its memory figures include others' */
+    pid_t excluded;     /* a child of ours that is not the task's, with its descendants; 0: none */
+    int64_t start_ns;   /* CLOCK_MONOTONIC */
     int64_t start_wall_ms;            /* ms since 1970 */
     int64_t next_ns;                  /* when the next step is due */
     uint32_t samples;                 /* steps that could read at least one process */
@@ -43,11 +44,15 @@ typedef struct {
     probe_usage usage;
 } probe_proc_block;
 
-/* Reads the host and takes all baselines: call it before the task starts. */
+/* Takes all baselines: call it before the task starts. */
 void probe_sampler_open(probe_sampler *sampler, const probe_sampler_config *config);
 
 /* The task starts now. */
 void probe_sampler_start(probe_sampler *sampler, int64_t now_ns, int64_t wall_ms);
+
+/* Reads what does not change about the host; once, before the first summary. It can wait until the
+ * task runs. */
+void probe_sampler_read_host(probe_sampler *sampler);
 
 /* Takes one sample and sets next_ns: 2, 5, 10, 20, 50, 100, 200 and 500 ms after the start, then
  * every interval. Never fails. */

@@ -143,7 +143,8 @@ static void write_sources(probe_json *json, const probe_trace *trace) {
     probe_json_close(json, '}');
 }
 
-static void write_scope(probe_json *json, const probe_gpu_snapshot *gpu) {
+static void write_scope(probe_json *json, const probe_trace *trace) {
+    const probe_gpu_snapshot *gpu = trace->gpu;
     static const char *const names[] = {
         [PROBE_GPUS_NONE] = "none",
         [PROBE_GPUS_ALL_VISIBLE] = "all_visible",
@@ -152,6 +153,9 @@ static void write_scope(probe_json *json, const probe_gpu_snapshot *gpu) {
     probe_json_open(json, "scope", '{');
     probe_json_string(json, "gpus", gpu == NULL ? "none" : names[gpu->gpus]);
     probe_json_string(json, "confidence", gpu != NULL && gpu->ambiguous ? "ambiguous" : "exact");
+    if (has_cgroup_block(trace)) {
+        probe_json_string(json, "cgroup", trace->cgroup_shared ? "shared" : "own");
+    }
     probe_json_close(json, '}');
 }
 
@@ -194,7 +198,7 @@ static void write_probe(probe_json *json, const probe_trace *trace) {
     }
     write_sources(json, trace);
     write_unavailable(json, trace);
-    write_scope(json, trace->gpu);
+    write_scope(json, trace);
     probe_json_bool(json, "mock", trace->gpu != NULL && trace->gpu->mock);
     probe_json_open(json, "notes", '[');
     for (int i = 0; i < trace->note_count; i++) {

@@ -27,6 +27,7 @@ typedef struct {
     const probe_host *host;
     probe_proc_block proc;
     probe_cgroup_reading cgroup;
+    bool cgroup_shared;            /* the group's memory figures are not the task's alone */
     const probe_gpu_snapshot *gpu; /* NULL: there is nothing to say about GPUs */
     int note_count;
     const char *notes[PROBE_TRACE_NOTES]; /* not copied */

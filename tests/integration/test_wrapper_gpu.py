@@ -106,7 +106,8 @@ def test_cuda_visible_devices_is_the_scope(
     scenario("device 0 uuid=GPU-a\ndevice 1 uuid=GPU-b\n")
     trace = run_with_gpu(gpu_wrapper, 0.4, CUDA_VISIBLE_DEVICES=visible)
     assert [d["uuid"] for d in trace["gpu"]["devices"]] == uuids
-    assert trace["probe"]["scope"] == {"gpus": kind, "confidence": "exact"}
+    scope = trace["probe"]["scope"]
+    assert (scope["gpus"], scope["confidence"]) == (kind, "exact")
 
 
 def test_a_task_that_sees_no_device_has_no_gpu_block(

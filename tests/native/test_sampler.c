@@ -19,6 +19,7 @@ static void open_sampler(int64_t interval_ms) {
         .interval_ns = interval_ms * PROBE_NS_PER_MS,
     };
     probe_sampler_open(&sampler, &config);
+    probe_sampler_read_host(&sampler);
     probe_sampler_start(&sampler, 0, 0);
 }
 

@@ -142,7 +142,7 @@ static void an_excluded_child_leaves_nothing(void) {
     probe_usage_exclude(&reader, &own, &io);
     probe_usage_read(&reader, &none, &usage);
     CHECK_INT(usage.io[1], 0);
-    CHECK_INT(usage.cpu_usec, 0);
+    CHECK(usage.cpu_usec <= 2); /* the kernel sums in ns and cuts each report to µs */
     CHECK_INT(usage.voluntary, 0);
 }
 

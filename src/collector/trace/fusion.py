@@ -41,6 +41,12 @@ class Trace:
             else frozenset()
         )
 
+    @property
+    def cgroup_is_shared(self) -> bool:
+        """Whether the trace says that its control group holds more than the task."""
+        scope = (self.probe or {}).get("scope")
+        return isinstance(scope, dict) and scope.get("cgroup") == "shared"
+
 
 def read_trace(path: Path) -> Trace:
     """Read a trace file.

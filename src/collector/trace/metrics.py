@@ -1,8 +1,9 @@
 """The proc and cgroup blocks as record fields.
 
-The mapping is Nextflow's (`TaskHandler.applyFusionMetrics`) with three deliberate differences: a
-key that is absent stays unknown instead of becoming 0; without a cgroup block the KiB figures of
-proc are converted to bytes; without a memory limit `%mem` is the share of the host's RAM.
+The mapping is Nextflow's (`TaskHandler.applyFusionMetrics`) with four deliberate differences: a
+key that is absent stays unknown instead of becoming 0; the KiB figures of proc are converted to
+bytes; without a memory limit `%mem` is the share of the host's RAM; and the memory of a control
+group that the trace says is shared is not taken for the task's.
 """
 
 from collections.abc import Callable, Mapping
@@ -43,7 +44,7 @@ def metrics_of(trace: Trace) -> dict[str, FieldValue]:
     fields: dict[str, FieldValue] = {key: proc(key) for key in _PROC_COUNTERS}
     fields["%cpu"] = _percent(proc("pct_cpu"))
     fields["cpu_model"] = _cpu_model(trace.proc)
-    if trace.cgroup:
+    if trace.cgroup and not trace.cgroup_is_shared:
         fields |= {field: cgroup(key) for field, key in _MEMORY_FROM_CGROUP.items()}
         fields["%mem"] = _memory_percent(proc, cgroup)
     else:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from collector.record import FIELDS
 from collector.trace import Trace, metrics_of
-from helpers.builders import cgroup_block, proc_block, sample_trace
+from helpers.builders import cgroup_block, probe_block, proc_block, sample_trace
 
 
 def test_the_published_sample_becomes_the_published_figures() -> None:
@@ -49,6 +49,13 @@ def test_without_a_limit_memory_is_a_share_of_the_host() -> None:
 
 def test_with_a_limit_memory_is_a_share_of_the_limit() -> None:
     assert metrics_of(Trace(proc=proc_block(), cgroup=cgroup_block()))["%mem"] == 50.0
+
+
+@pytest.mark.parametrize(("scope", "peak_rss"), [("shared", 1500 * 1024), ("own", 4_000_000)])
+def test_a_shared_group_does_not_tell_the_tasks_memory(scope: str, peak_rss: int) -> None:
+    probe = probe_block(scope={"cgroup": scope})
+    fields = metrics_of(Trace(proc=proc_block(), cgroup=cgroup_block(), probe=probe))
+    assert fields["peak_rss"] == peak_rss
 
 
 def test_absent_keys_stay_unknown() -> None:
