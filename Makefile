@@ -54,7 +54,7 @@ clean:
 # What installs and builds is said on stderr only: `make mock` is for command substitution.
 .venv/installed: pyproject.toml $(NATIVE)
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv >&2 || { echo "make: python3 -m venv failed; on Debian: apt-get install python3-venv" >&2; exit 1; }
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' >&2
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' >&2
 	@touch $@
 
 $(DEV)/built: .venv/installed $(NATIVE)
@@ -62,4 +62,4 @@ $(DEV)/built: .venv/installed $(NATIVE)
 	@touch $@
 
 $(DUTY): benchmarks/workloads/duty.c | $(DEV)/built
-	$(CC) -std=c11 -O2 -D_GNU_SOURCE -Wall -Wextra $(wildcard benchmarks/workloads/*.c) -o $@ -ldl -lm
+	@$(CC) -std=c11 -O2 -D_GNU_SOURCE -Wall -Wextra $(wildcard benchmarks/workloads/*.c) -o $@ -ldl -lm

@@ -7,9 +7,10 @@
  * later. */
 static const int64_t early_ms[] = {2, 5, 10, 20, 50, 100, 200, 500};
 
-/* What a wrapper's ancestors in the same group may hold (a container's shell does, a login session
- * or a Python launcher does not) for the group to count as the task's own. */
-static const uint64_t ancestors_bytes = 16ULL << 20;
+/* A group counts as the task's own when it was as good as new as the task started: a container's
+ * shell may wait in it, a login session or a Python launcher may not, and its lifetime maximum must
+ * not be an earlier program's. */
+static const uint64_t waiting_rss_bytes = 8ULL << 20, earlier_peak_bytes = 64ULL << 20;
 
 static uint64_t larger(uint64_t a, uint64_t b) {
     return a > b ? a : b;
@@ -38,8 +39,10 @@ void probe_sampler_open(probe_sampler *sampler, const probe_sampler_config *conf
     (void)probe_cgroup_open(&sampler->cgroup, config->proc_root, config->fs_root, "self", NULL);
     probe_cgroup_reading before;
     probe_cgroup_get(&sampler->cgroup, &before);
-    sampler->cgroup_shared = before.shared || (config->scope == PROBE_SCOPE_DESCENDANTS &&
-                                               before.value[PROBE_CG_MEMORY_RSS] > ancestors_bytes);
+    bool as_new = before.value[PROBE_CG_MEMORY_RSS] <= waiting_rss_bytes &&
+                  before.value[PROBE_CG_MEMORY_PEAK] <= earlier_peak_bytes;
+    /* In-process, what the group holds already is this process's own. */
+    sampler->cgroup_shared = before.shared || (config->scope == PROBE_SCOPE_DESCENDANTS && !as_new);
     probe_proc_memory self;
     if (probe_proc_read_memory(config->proc_root, getpid(), &self) == PROBE_OK) {
         sampler->baseline_vm_peak_kib = self.vm_peak_kib;
