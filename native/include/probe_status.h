@@ -19,7 +19,7 @@ typedef struct {
     probe_status status;
     int sys_errno;
     const char *what;
-    char detail[160];
+    char detail[224];
 } probe_error;
 
 /* Keeps the first failure in error (which may be NULL) and returns status, so that a call site is

@@ -1,7 +1,6 @@
 #include "api.h"
 
 #include "call.h"
-#include "codes.h"
 
 #include <stdio.h>
 
@@ -29,7 +28,7 @@ nvml_return nvmlShutdown(void) {
 }
 
 const char *nvmlErrorString(nvml_return code) {
-    return mock_code_text(code);
+    return mock_call_error_text(code);
 }
 
 /* Writes prefix and the driver's version into the caller's buffer. */

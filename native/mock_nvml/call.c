@@ -1,5 +1,6 @@
 #include "call.h"
 
+#include "codes.h"
 #include "rules.h"
 #include "scenario_fields.h"
 
@@ -25,6 +26,7 @@ static struct {
     int64_t rule_calls[MOCK_RULES_MAX];
     bool log_tried, log_open;
     int log_fd;
+    char error[MOCK_ERROR_SIZE]; /* why the scenario was refused */
     mock_scenario scenario;
 } process_state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -58,21 +60,28 @@ static bool ensure_loaded(void) {
     if (process_state.load != NOT_LOADED) {
         return process_state.load == LOADED;
     }
-    char error[MOCK_ERROR_SIZE] = "";
     const char *t0 = getenv("NVMLMOCK_T0");
     process_state.t0_ns = clock_ns(CLOCK_MONOTONIC);
-    bool good = mock_scenario_load(getenv("NVMLMOCK_SCENARIO"), &process_state.scenario, error);
+    bool good = mock_scenario_load(getenv("NVMLMOCK_SCENARIO"), &process_state.scenario,
+                                   process_state.error);
     if (good && t0 != NULL && !mock_parse_fixed(t0, 0, &process_state.t0_ns)) {
-        (void)snprintf(error, sizeof error,
+        (void)snprintf(process_state.error, sizeof process_state.error,
                        "NVMLMOCK_T0=%s: allowed is a time of CLOCK_MONOTONIC in ns", t0);
         good = false;
     }
     if (!good) {
-        (void)fprintf(stderr, "mock NVML: %s\n", error);
+        (void)fprintf(stderr, "mock NVML: %s\n", process_state.error);
     }
     process_state.load = good ? LOADED : REFUSED;
     process_state.base_us = base_us(process_state.scenario.clock, process_state.t0_ns);
     return good;
+}
+
+const char *mock_call_error_text(nvml_return code) {
+    lock();
+    bool refused = process_state.load == REFUSED && code == NVML_E_UNKNOWN;
+    unlock();
+    return refused ? process_state.error : mock_code_text(code);
 }
 
 /* Descriptor of the call log, opened at the first call; -1: none is wanted or possible. */

@@ -41,4 +41,9 @@ nvml_device mock_device_handle(const mock_call *call);
 /* Number of the device with this UUID, or MOCK_UNKNOWN_DEVICE. */
 int64_t mock_device_by_uuid(const char *uuid);
 
+/* The text of a return code. After a scenario was refused, that of NVML_ERROR_UNKNOWN says why: a
+ * program whose standard error nobody sees can still show it. Valid as long as the library is
+ * loaded. */
+const char *mock_call_error_text(nvml_return code);
+
 #endif

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { PROBE_GPU_MAX = 16, PROBE_GPU_NOTE_SIZE = 160 };
+enum { PROBE_GPU_MAX = 16, PROBE_GPU_NOTE_SIZE = 256 };
 
 typedef enum {
     PROBE_UTILIZATION_NONE,

@@ -110,6 +110,8 @@ static int spawn(probe_gpu_reader *reader, const probe_gpu_config *config, int c
 void probe_gpu_open(probe_gpu_reader *reader, const probe_gpu_config *config) {
     *reader = (probe_gpu_reader){.channel = -1};
     if (config->nvml_library == NULL && !may_have_gpu(config->dev_root)) {
+        (void)snprintf(reader->note, sizeof reader->note, "no NVIDIA device node below %s",
+                       config->dev_root);
         return;
     }
     const char *what = "no shared page for the NVML helper";
@@ -125,7 +127,7 @@ void probe_gpu_open(probe_gpu_reader *reader, const probe_gpu_config *config) {
         code = ends[0] < 0 || ends[1] < 0 ? errno : 0;
     }
     if (code == 0) {
-        what = "the NVML helper could not be started";
+        what = "the NVML helper, which belongs beside gpu-probe, could not be started";
         code = spawn(reader, config, ends[1], page_fd);
     }
     if (page_fd >= 0) {
@@ -137,7 +139,8 @@ void probe_gpu_open(probe_gpu_reader *reader, const probe_gpu_config *config) {
     reader->channel = ends[0];
     if (code != 0) {
         reader->pid = 0;
-        (void)snprintf(reader->note, sizeof reader->note, "%s: %s", what, strerror(code));
+        (void)snprintf(reader->note, sizeof reader->note, "%s: %.160s: %s", what,
+                       config->helper_path, strerror(code));
     }
 }
 

@@ -22,8 +22,7 @@ typedef struct {
     probe_gpu_page *page;
     probe_gpu_snapshot last; /* the newest whole reading; count 0 and empty before the first */
     bool any;
-    char note[PROBE_GPU_NOTE_SIZE]; /* why there is no helper; empty: there is one, or there is no
-                                       GPU */
+    char note[PROBE_GPU_NOTE_SIZE]; /* why there is no helper; empty: there is one */
 } probe_gpu_reader;
 
 /* Starts the helper, if a library is named or a device node exists; does not wait for it. The task

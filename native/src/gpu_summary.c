@@ -1,6 +1,8 @@
 #include "gpu_summary.h"
 
 #include "clock.h"
+#include <stdio.h>
+#include <string.h>
 
 static const double bytes_per_mib = 1048576.0;
 
@@ -90,5 +92,21 @@ void probe_gpu_total_figures(const probe_gpu_snapshot *snapshot, int64_t realtim
     if (with_controller > 0) {
         figures->controller_valid = true;
         figures->controller_pct = rounded(controller_pct / with_controller);
+    }
+}
+
+void probe_gpu_join_names(const probe_gpu_snapshot *gpu, char *out, size_t size) {
+    size_t used = 0;
+    out[0] = '\0';
+    for (int i = 0; i < gpu->count; i++) {
+        bool repeated = gpu->device[i].name[0] == '\0';
+        for (int j = 0; j < i && !repeated; j++) {
+            repeated = strcmp(gpu->device[i].name, gpu->device[j].name) == 0;
+        }
+        if (!repeated && used < size) {
+            int n =
+                snprintf(out + used, size - used, used > 0 ? ", %s" : "%s", gpu->device[i].name);
+            used += n > 0 ? (size_t)n : 0;
+        }
     }
 }

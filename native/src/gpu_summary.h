@@ -4,6 +4,7 @@
 
 #include "gpu_page.h"
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* One device, or all of them together. */
@@ -25,5 +26,9 @@ void probe_gpu_device_figures(const probe_gpu_device *device, int64_t realtime_n
  * peak; busy time: the union. A figure that one device lacks is taken from the others. */
 void probe_gpu_total_figures(const probe_gpu_snapshot *snapshot, int64_t realtime_ns,
                              probe_gpu_figures *figures);
+
+/* The distinct product names, joined by ", "; what does not fit is cut. */
+enum { PROBE_GPU_NAMES_SIZE = PROBE_GPU_MAX * (NVML_NAME_SIZE + 2) };
+void probe_gpu_join_names(const probe_gpu_snapshot *snapshot, char *out, size_t size);
 
 #endif

@@ -114,10 +114,11 @@ void probe_json_open_inline(probe_json *json, const char *key, char bracket) {
 }
 
 void probe_json_close(probe_json *json, char bracket) {
+    bool is_inline = json->inline_depth != 0 && json->depth >= json->inline_depth;
     bool ends_inline = json->depth == json->inline_depth;
     bool empty = json->first;
     json->depth--;
-    if (!empty && !ends_inline) {
+    if (!empty && !is_inline) {
         put_line_break(json);
     }
     if (ends_inline) {

@@ -72,14 +72,18 @@ void probe_measurement_step(probe_measurement *m) {
     }
 }
 
-static const char *gpu_note(const probe_gpu_reader *gpu) {
+/* Why there are no GPU figures, or fewer; empty: nothing to say. */
+static const char *gpu_note(const probe_gpu_reader *gpu, bool final) {
     if (gpu->note[0] != '\0') {
         return gpu->note;
     }
-    if (gpu->any) {
-        return gpu->last.note;
+    if (!gpu->any) {
+        return final && gpu->page != NULL ? "the driver gave no reading before the task ended" : "";
     }
-    return gpu->pid != 0 ? "gpu: the driver gave no reading before the task ended" : NULL;
+    bool cut_short = final && !gpu->last.final && gpu->last.note[0] == '\0';
+    return cut_short
+               ? "the driver did not answer at the end: the GPU figures are of the time before"
+               : gpu->last.note;
 }
 
 /* Fills the trace with the figures as of now_ns and writes it. */
@@ -97,7 +101,8 @@ static void write_trace(probe_measurement *m, int64_t now_ns) {
     probe_cgroup_get(&m->sampler.cgroup, &trace->cgroup);
     trace->gpu = m->gpu.any ? &m->gpu.last : NULL;
     trace->note_count = 0;
-    probe_trace_note(trace, trace->final || m->gpu.any ? gpu_note(&m->gpu) : m->gpu.note);
+    trace->gpu_note = gpu_note(&m->gpu, trace->final);
+    probe_trace_note(trace, trace->gpu_note);
     trace->cgroup_shared = m->sampler.cgroup_shared;
     if (trace->cgroup.valid != 0 && trace->cgroup_shared) {
         probe_trace_note(

@@ -31,7 +31,7 @@ typedef struct {
     nvml_reader reader[PROBE_GPU_MAX];
     probe_union busy;
     int64_t start_ns, interval_ns, drain_ns;
-    int64_t next_memory_ns, next_drain_ns; /* since the start of the task */
+    int64_t next_gauges_ns, next_drain_ns; /* since the start of the task */
     unsigned int random;
     bool stopped; /* the driver is gone */
 } helper;
@@ -149,12 +149,14 @@ static bool survives(helper *h, nvml_reader *reader, nvml_class result) {
     return true;
 }
 
-static void read_memory(helper *h) {
+/* Gauges: memory in use and throttle reasons; at the end also the energy counter. */
+static void read_gauges(helper *h, bool last) {
     uint64_t sum = 0;
     for (int i = 0; i < h->snapshot.count && !h->stopped; i++) {
         nvml_reader *reader = &h->reader[i];
         if (!reader->out->lost &&
-            survives(h, reader, nvml_reader_memory(reader, &h->api, elapsed(h)))) {
+            survives(h, reader, nvml_reader_memory(reader, &h->api, elapsed(h))) &&
+            survives(h, reader, nvml_reader_health(reader, &h->api, last))) {
             sum += reader->out->used.last_bytes;
         }
     }
@@ -163,15 +165,14 @@ static void read_memory(helper *h) {
     }
 }
 
-static void read_utilization(helper *h, bool last) {
+static void read_utilization(helper *h) {
     int64_t known_by_all = INT64_MAX;
     for (int i = 0; i < h->snapshot.count && !h->stopped; i++) {
         nvml_reader *reader = &h->reader[i];
         int64_t known = 0;
         if (!reader->out->lost &&
             survives(h, reader,
-                     nvml_reader_utilization(reader, &h->api, elapsed(h), &h->busy, &known)) &&
-            survives(h, reader, nvml_reader_health(reader, &h->api, last))) {
+                     nvml_reader_utilization(reader, &h->api, elapsed(h), &h->busy, &known))) {
             known_by_all = known < known_by_all ? known : known_by_all;
         }
     }
@@ -198,12 +199,12 @@ static int64_t jitter(helper *h, int64_t interval_ns) {
 
 static void tick(helper *h, bool last) {
     int64_t now = elapsed(h);
-    if (last || now >= h->next_memory_ns) {
-        read_memory(h);
-        h->next_memory_ns = now + h->interval_ns;
+    if (last || now >= h->next_gauges_ns) {
+        read_gauges(h, last);
+        h->next_gauges_ns = now + h->interval_ns;
     }
     if (last || now >= h->next_drain_ns) {
-        read_utilization(h, last);
+        read_utilization(h);
         h->next_drain_ns = now + (polls_rates(h) ? jitter(h, h->interval_ns) : h->drain_ns);
     }
     h->snapshot.final = last;
@@ -215,7 +216,7 @@ typedef enum { WORD_NONE, WORD_FINISH, WORD_PARENT_GONE } parent_word;
 /* Waits until the next reading is due (WORD_NONE), or for a word of the parent's. */
 static parent_word wait_for_word(const helper *h) {
     bool idle = h->snapshot.count == 0 || h->stopped;
-    int64_t due = h->next_memory_ns < h->next_drain_ns ? h->next_memory_ns : h->next_drain_ns;
+    int64_t due = h->next_gauges_ns < h->next_drain_ns ? h->next_gauges_ns : h->next_drain_ns;
     int64_t left_ms = (due - elapsed(h) + PROBE_NS_PER_MS - 1) / PROBE_NS_PER_MS;
     struct pollfd channel = {.fd = PROBE_HELPER_CHANNEL_FD, .events = POLLIN};
     int ready = poll(&channel, 1, idle ? -1 : left_ms > 0 ? (int)left_ms : 0);
@@ -244,12 +245,16 @@ static void detach(pid_t parent) {
             (void)close(fd);
         }
     }
-    if (chdir("/") != 0) {
-        return; /* then a directory of the task's stays in use: harmless */
-    }
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) { /* the parent died before the line above took effect */
         _exit(0);
+    }
+}
+
+/* The task's directory shall not be kept busy. */
+static void leave_directory(void) {
+    if (chdir("/") != 0) {
+        return; /* then it stays in use: harmless */
     }
 }
 
@@ -280,7 +285,9 @@ int main(int argc, char **argv) {
     h.drain_ns = h.interval_ns < drain_min_ns ? drain_min_ns : h.interval_ns;
     h.drain_ns = h.drain_ns > drain_max_ns ? drain_max_ns : h.drain_ns;
     h.random = (unsigned int)getpid();
-    if (start(&h, argv[4][0] == '\0' ? NULL : argv[4])) {
+    bool measures = start(&h, argv[4][0] == '\0' ? NULL : argv[4]);
+    leave_directory(); /* not before: the library's path, and a mock's scenario, may be relative */
+    if (measures) {
         tick(&h, false);
     } else {
         publish(&h); /* the reason */

@@ -56,7 +56,7 @@ static const char *value_of(char ***argv, const char *name, bool *missing) {
         return NULL;
     }
     const char *value = argument[length] == '=' ? argument + length + 1 : *++*argv;
-    if (value == NULL || *value == '\0') {
+    if (value == NULL || *value == '\0' || strcmp(value, "--") == 0) {
         *missing = true;
         return NULL;
     }

@@ -102,13 +102,9 @@ static void add_verdict(writer *w, const probe_trace *trace, const probe_gpu_fig
 static void add_gpu_line(writer *w, const probe_gpu_snapshot *gpu,
                          const probe_gpu_figures *figures) {
     label(w, "GPU");
-    add(w, "%d x %s", gpu->count, gpu->device[0].name[0] == '\0' ? "GPU" : gpu->device[0].name);
-    for (int i = 1; i < gpu->count; i++) {
-        if (strcmp(gpu->device[i].name, gpu->device[0].name) != 0) {
-            add(w, " and others");
-            break;
-        }
-    }
+    char names[PROBE_GPU_NAMES_SIZE];
+    probe_gpu_join_names(gpu, names, sizeof names);
+    add(w, "%d x %s", gpu->count, names[0] == '\0' ? "GPU" : names);
     if (figures->utilization_valid) {
         add(w, "%smean %lld %%%smax %lld %%%s", separator(w), (long long)figures->pct, separator(w),
             (long long)figures->peak_pct, separator(w));
@@ -198,8 +194,7 @@ void probe_report_format(const probe_measurement *m, bool unicode, char *out, si
     } else {
         label(&w, "GPU");
         add(&w, "%s\n",
-            trace->note_count > 0 && strncmp(trace->notes[0], "cgroup", 6) != 0 ? trace->notes[0]
-                                                                                : "none");
+            trace->gpu_note != NULL && trace->gpu_note[0] != '\0' ? trace->gpu_note : "none");
         label(&w, "VRAM");
         add(&w, "none\n");
         label(&w, "energy");

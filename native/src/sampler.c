@@ -41,8 +41,7 @@ void probe_sampler_open(probe_sampler *sampler, const probe_sampler_config *conf
     probe_cgroup_get(&sampler->cgroup, &before);
     bool as_new = before.value[PROBE_CG_MEMORY_RSS] <= waiting_rss_bytes &&
                   before.value[PROBE_CG_MEMORY_PEAK] <= earlier_peak_bytes;
-    /* In-process, what the group holds already is this process's own. */
-    sampler->cgroup_shared = before.shared || (config->scope == PROBE_SCOPE_DESCENDANTS && !as_new);
+    sampler->cgroup_shared = before.shared || !as_new;
     probe_proc_memory self;
     if (probe_proc_read_memory(config->proc_root, getpid(), &self) == PROBE_OK) {
         sampler->baseline_vm_peak_kib = self.vm_peak_kib;

@@ -29,6 +29,7 @@ typedef struct {
     probe_cgroup_reading cgroup;
     bool cgroup_shared;            /* the group's memory figures are not the task's alone */
     const probe_gpu_snapshot *gpu; /* NULL: there is nothing to say about GPUs */
+    const char *gpu_note; /* why there are no GPU figures, or fewer; may be empty; not copied */
     int note_count;
     const char *notes[PROBE_TRACE_NOTES]; /* not copied */
 } probe_trace;

@@ -1,8 +1,6 @@
 #include "trace_gpu.h"
 
 #include "gpu_summary.h"
-#include <stdio.h>
-#include <string.h>
 
 /* The figures that a device and the whole block have in common; name and driver are the caller's.
  */
@@ -107,28 +105,11 @@ static void write_device(probe_json *json, const probe_gpu_device *device, int64
     probe_json_close(json, '}');
 }
 
-/* The distinct product names, joined. */
-static void join_names(const probe_gpu_snapshot *gpu, char *out, size_t size) {
-    size_t used = 0;
-    out[0] = '\0';
-    for (int i = 0; i < gpu->count; i++) {
-        bool repeated = gpu->device[i].name[0] == '\0';
-        for (int j = 0; j < i && !repeated; j++) {
-            repeated = strcmp(gpu->device[i].name, gpu->device[j].name) == 0;
-        }
-        if (!repeated && used < size) {
-            int n =
-                snprintf(out + used, size - used, used > 0 ? ", %s" : "%s", gpu->device[i].name);
-            used += n > 0 ? (size_t)n : 0;
-        }
-    }
-}
-
 void probe_trace_write_gpu(probe_json *json, const probe_gpu_snapshot *gpu, int64_t realtime_ns) {
     probe_gpu_figures figures;
-    char names[PROBE_GPU_MAX * (NVML_NAME_SIZE + 2)];
+    char names[PROBE_GPU_NAMES_SIZE];
     probe_gpu_total_figures(gpu, realtime_ns, &figures);
-    join_names(gpu, names, sizeof names);
+    probe_gpu_join_names(gpu, names, sizeof names);
     probe_json_open(json, "gpu", '{');
     if (names[0] != '\0') {
         probe_json_string(json, "name", names);

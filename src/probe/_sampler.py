@@ -66,6 +66,8 @@ class Sampler:
         interval: float = 1.0,
         nvml_library: _Path | None = None,
     ) -> None:
+        if isinstance(interval, bool) or not isinstance(interval, int | float):
+            raise TypeError(f"interval is {interval!r}: give a number of seconds, such as 0.5")
         if not interval >= _SHORTEST_INTERVAL_S:
             raise ValueError(f"interval is {interval!r} s: at least {_SHORTEST_INTERVAL_S} s")
         self._workdir = workdir

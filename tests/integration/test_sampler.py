@@ -193,6 +193,8 @@ def test_misuse_is_said_plainly(tmp_path: Path) -> None:
         probe.Sampler(interval=0.001)
     with pytest.raises(ValueError, match=r"at least 0\.01 s"):
         probe.Sampler(interval=float("nan"))
+    with pytest.raises(TypeError, match="number of seconds"):
+        probe.Sampler(interval="1s")  # type: ignore[arg-type]  # the mistake that is tested
     missing = tmp_path / "missing"
     with pytest.raises(probe.ProbeError, match=f"{missing}/.fusion: No such file or directory"):
         probe.Sampler(missing).start()

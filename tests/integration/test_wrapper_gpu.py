@@ -1,7 +1,9 @@
 """The gpu block, on the mock driver: real helper process, real library, known load."""
 
 import os
+import shutil
 import signal
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -170,7 +172,7 @@ def test_a_driver_that_does_not_answer_costs_no_time(
     assert time.monotonic() - begin < 2
     trace = gpu_wrapper.trace()
     assert "gpu" not in trace
-    assert gpu_notes(trace) == ["gpu: the driver gave no reading before the task ended"]
+    assert gpu_notes(trace) == ["the driver gave no reading before the task ended"]
 
 
 def test_a_driver_that_hangs_later_costs_at_most_the_deadline(
@@ -182,7 +184,11 @@ def test_a_driver_that_hangs_later_costs_at_most_the_deadline(
     done = gpu_wrapper.run("sleep", "2.5", NVMLMOCK_T0=at)
     assert done.returncode == 0
     assert time.monotonic() - begin < 4
-    assert gpu_wrapper.trace()["gpu"]["avg_mem"] == 4000
+    trace = gpu_wrapper.trace()
+    assert trace["gpu"]["avg_mem"] == 4000
+    assert gpu_notes(trace) == [
+        "the driver did not answer at the end: the GPU figures are of the time before"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -206,6 +212,47 @@ def test_a_wrong_library_is_a_note(gpu_wrapper: Wrapper) -> None:
     assert done.returncode == 0
     [note] = gpu_notes(gpu_wrapper.trace())
     assert "/no/such/library.so" in note
+
+
+def test_relative_paths_of_library_and_scenario_work(
+    gpu_wrapper: Wrapper, mock_library: Path, scenario: Scenario, tmp_path: Path
+) -> None:
+    scenario(CONSTANT)
+    (tmp_path / "lib.so").symlink_to(mock_library)
+    done = subprocess.run(
+        gpu_wrapper.command("sleep", "0.3", options=["--nvml-library", "./lib.so"]),
+        cwd=tmp_path,
+        env=os.environ | {"NVMLMOCK_SCENARIO": "scenario.txt"},
+        check=False,
+    )
+    assert done.returncode == 0
+    assert gpu_wrapper.trace()["gpu"]["name"] == "Mock Tesla T4"
+
+
+def test_a_malformed_scenario_is_explained_in_the_trace(
+    gpu_wrapper: Wrapper, scenario: Scenario
+) -> None:
+    scenario("device 0 mem_mb=3\n")
+    [note] = gpu_notes(run_with_gpu(gpu_wrapper, 0.3))
+    assert "scenario.txt:1: " in note
+    assert "mem_mb" in note
+
+
+def test_throttling_of_a_second_is_seen(gpu_wrapper: Wrapper, scenario: Scenario) -> None:
+    scenario(CONSTANT + "series 0 throttle 0 0 60.7 0x20 61.8 0\n")
+    gpu = run_with_gpu(gpu_wrapper, 2.3)["gpu"]
+    assert gpu["devices"][0]["throttle_reasons"] == ["sw_thermal"]
+
+
+def test_a_missing_helper_is_named(gpu_probe: Path, mock_library: Path, tmp_path: Path) -> None:
+    alone = tmp_path / "bin" / "gpu-probe"
+    alone.parent.mkdir()
+    shutil.copy(gpu_probe, alone)
+    wrapper = Wrapper(entry=[str(alone)], directory=tmp_path)
+    done = wrapper.run("true", options=["--nvml-library", str(mock_library)])
+    assert done.returncode == 0
+    [note] = gpu_notes(wrapper.trace())
+    assert f"{alone}-nvml" in note
 
 
 def test_a_name_that_is_not_text_is_still_json(gpu_wrapper: Wrapper, scenario: Scenario) -> None:
@@ -273,4 +320,6 @@ def test_no_library_is_loaded_without_a_device(wrapper: Wrapper) -> None:
     wrapper.wait_for_trace()
     assert len(children(process.pid)) == 1  # the command alone
     process.communicate("\n", timeout=30)
-    assert "gpu" not in wrapper.trace()
+    trace = wrapper.trace()
+    assert "gpu" not in trace
+    assert gpu_notes(trace) == ["no NVIDIA device node below /dev"]

@@ -36,14 +36,16 @@ static void nesting_reads_as_written(void) {
     probe_json_open(&json, "deep", '{');
     probe_json_open_inline(&json, "row", '[');
     probe_json_uint(&json, NULL, UINT64_MAX);
-    probe_json_null(&json, NULL);
+    probe_json_open(&json, NULL, '{');
+    probe_json_null(&json, "x");
+    probe_json_close(&json, '}');
     probe_json_close(&json, ']');
     probe_json_bool(&json, "yes", true);
     probe_json_close(&json, '}');
     probe_json_close(&json, '}');
     CHECK_INT(probe_json_end(&json, &length), PROBE_OK);
     CHECK_STR(out, "{\n \"a\": -3,\n \"empty\": [],\n \"deep\": {\n  \"row\": "
-                   "[18446744073709551615, null],\n  \"yes\": "
+                   "[18446744073709551615, {\"x\": null}],\n  \"yes\": "
                    "true\n }\n}\n");
 }
 

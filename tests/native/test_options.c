@@ -59,6 +59,8 @@ static void mistakes_are_named(void) {
     CHECK_STR(parsed.error, "unknown option '--wrokdir'; see gpu-probe --help");
     CHECK_INT(parse("--workdir", NULL, NULL, NULL)->action, PROBE_USAGE_ERROR);
     CHECK_STR(parsed.error, "--workdir needs a value");
+    CHECK_INT(parse("--trace-file", "--", "true", NULL)->action, PROBE_USAGE_ERROR);
+    CHECK_STR(parsed.error, "--trace-file needs a value");
     CHECK_INT(parse("--trace-file=", "true", NULL, NULL)->action, PROBE_USAGE_ERROR);
     CHECK_INT(parse(NULL, NULL, NULL, NULL)->action, PROBE_USAGE_ERROR);
     CHECK_INT(parse("--", NULL, NULL, NULL)->action, PROBE_USAGE_ERROR);
