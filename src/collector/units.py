@@ -2,7 +2,7 @@
 
 The rounding rules are those of Nextflow's `Duration`, `MemoryUnit` and `TraceRecord.fmtPercent`;
 they differ from each other on purpose (half-up on decimals, half-even on binary values, half-up on
-32-bit floats).
+32-bit floats). `format_binary` alone is not Nextflow's, whose GB is a GiB.
 """
 
 import math
@@ -12,6 +12,7 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 __all__ = [
     "bytes_from_kib",
     "float32",
+    "format_binary",
     "format_duration",
     "format_memory",
     "format_percent",
@@ -20,6 +21,7 @@ __all__ = [
 ]
 
 _MEMORY_UNITS = ("B", "KB", "MB", "GB", "TB", "PB", "EB", "ZB")
+_BINARY_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 _SECOND_MS = 1_000
 _MINUTE_MS = 60 * _SECOND_MS
 
@@ -86,6 +88,16 @@ def format_memory(size_bytes: int) -> str:
     exponent = int(math.log10(size_bytes) / math.log10(1024))
     number = f"{size_bytes / 1024**exponent:.1f}".removesuffix(".0")
     return f"{number} {_MEMORY_UNITS[exponent]}"
+
+
+def format_binary(size_bytes: int) -> str:
+    """Write bytes for people, with the unit's true name: `23.7 GiB`."""
+    size, exponent = float(size_bytes), 0
+    # What would be written as 1024.0 is written as 1 of the next unit.
+    while round(size, 1) >= 1024 and exponent < len(_BINARY_UNITS) - 1:
+        size /= 1024
+        exponent += 1
+    return f"{size:.1f}".removesuffix(".0") + f" {_BINARY_UNITS[exponent]}"
 
 
 def format_percent(percent: float) -> str:

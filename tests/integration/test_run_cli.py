@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
+
+from collector.cli import main
 
 GPU_BENCH = (sys.executable, "-c", "import sys; from collector.cli import main; sys.exit(main())")
 TIMEOUT_S = 60
@@ -215,7 +218,10 @@ def test_outputs_are_not_written_over_an_existing_file(launch: Path, bench: Benc
     command = ("sh", "-c", "echo new > out.txt")
     done = bench("--file", "b.tsv", "--emit", "*.txt", "--", *command)
     assert done.returncode == 125
-    assert "out.txt exists already" in done.stderr
+    (workdir,) = work_directories(launch)
+    (error,) = [line for line in done.stderr.splitlines() if "error" in line]
+    for words in ("out.txt exists already", f"safe in {workdir}", "copy them", "--force"):
+        assert words in error
     assert (launch / "out.txt").read_text() == "mine\n"
     assert len(rows_of(launch / "b.tsv")) == 1
 
@@ -228,12 +234,13 @@ def test_outputs_are_not_written_over_an_existing_file(launch: Path, bench: Benc
     [
         (["--file", "b.csv"], "ends in .tsv or .jsonl"),
         (["--file", "none/b.tsv"], "does not exist"),
-        (["--file", "b.tsv", "--repeats", "0"], "at least 1"),
+        (["--file", "b.tsv", "--repeats", "0"], "error: --repeats 0: at least 1\n"),
         (["--file", "b.tsv", "--input", "none"], "no such file"),
         (["--file", "b.tsv", "--emit", "../x"], "without .."),
         (["--file", "b.tsv", "--emit", "taken"], "exists already"),
         (["--file", "b.tsv", "--here", "--emit", "x"], "do not apply"),
-        (["--file", "b.tsv", "--work-dir", "taken"], "taken"),
+        (["--file", "b.tsv", "--work-dir", "taken"], "--work-dir taken: "),
+        (["--file", "b.tsv", "--work-dir", "taken/w"], "--work-dir taken/w: "),
     ],
 )
 def test_what_cannot_work_is_an_error_before_anything_runs(
@@ -247,6 +254,67 @@ def test_what_cannot_work_is_an_error_before_anything_runs(
     assert not (launch / "b.tsv").exists()
 
 
+def test_a_file_below_a_directory_of_outputs_is_found_late_and_costs_no_rerun(
+    launch: Path, bench: Bench
+) -> None:
+    (launch / "o").mkdir()
+    (launch / "o" / "out.txt").write_text("mine\n")
+    command = counting(launch, "mkdir o; echo $n > o/out.txt; test $n != 1")
+    done = bench("--file", "b.tsv", "--repeats", "3", "--emit", "o", "--", *command)
+    assert done.returncode == 125
+    second = rows_of(launch / "b.tsv")[1]["workdir"]
+    assert f"the outputs are safe in {second}" in done.stderr
+    assert (launch / "o" / "out.txt").read_text() == "mine\n"
+
+
+def test_an_output_that_is_not_there_is_a_warning_with_its_reason(
+    launch: Path, bench: Bench
+) -> None:
+    script = "ln -s /etc/passwd leak; mkfifo fifo"
+    globs = ("--emit", "none", "--emit", "leak", "--emit", "fifo")
+    done = bench("--file", "b.tsv", *globs, "--quiet", "--", "sh", "-c", script)
+    assert done.returncode == 0
+    where = "gpu-bench: warning: repeat 1: --emit"
+    assert done.stderr.splitlines() == [
+        f"{where} none: the command made no such file",
+        f"{where} leak: leak is a link that leads outside the work directory, to /etc/passwd",
+        f"{where} fifo: fifo is not a regular file",
+    ]
+
+
+def test_a_command_that_writes_through_a_link_is_said(launch: Path, bench: Bench) -> None:
+    (launch / "in.bin").write_text("new\n")
+    (launch / "result.txt").write_text("mine\n")
+    command = ("cp", "in.bin", "result.txt")
+    done = bench("--file", "b.tsv", "--repeats", "3", "--quiet", "--", *command)
+    assert done.returncode == 0
+    (warning,) = done.stderr.splitlines()
+    assert warning.startswith(f"gpu-bench: warning: {launch}/result.txt changed while repeat 1 ran")
+
+
+def test_a_directory_is_made_when_its_repeat_starts(launch: Path, bench: Bench) -> None:
+    command = ("sh", "-c", "ls -d ../../??/* | wc -l; cat .task.json")
+    assert bench("--file", "b.tsv", "--repeats", "2", "--", *command).returncode == 0
+    tasks = {}
+    for row in rows_of(launch / "b.tsv"):
+        count, _, text = Path(row["workdir"], ".command.out").read_text().partition("\n")
+        assert count.strip() == row["repeat"]
+        tasks[row["repeat"]] = while_it_ran = json.loads(text)
+        afterwards = json.loads(Path(row["workdir"], ".task.json").read_bytes())
+        assert "complete" not in while_it_ran
+        assert while_it_ran.items() <= afterwards.items()
+        assert while_it_ran["hostname"] == platform.node()
+    assert tasks["2"]["submit"] <= tasks["1"]["start"] <= tasks["2"]["start"]
+
+
+def test_several_runs_in_one_work_directory_can_be_told_apart(launch: Path, bench: Bench) -> None:
+    for _ in range(2):
+        assert bench("--file", "b.tsv", "--repeats", "2", "--", "true").returncode == 0
+    tasks = [json.loads((d / ".task.json").read_bytes()) for d in work_directories(launch)]
+    runs = [task["run"] for task in tasks]
+    assert sorted(runs.count(run) for run in set(runs)) == [2, 2]
+
+
 @pytest.mark.parametrize("broken", [False, True])
 def test_without_gpu_probe_the_tasks_run_bare_and_that_is_said_once(
     launch: Path, bench: Bench, tmp_path: Path, broken: bool
@@ -258,12 +326,15 @@ def test_without_gpu_probe_the_tasks_run_bare_and_that_is_said_once(
     command = ("sh", "-c", "exit 3")
     done = bench("--file", "b.tsv", "--repeats", "2", "--", *command, GPU_PROBE=str(wrapper))
     assert done.returncode == 3
-    assert done.stderr.count("not measured") == 1
+    assert done.stderr.count("the tasks run bare and are not measured") == 1
+    named = str(wrapper) if broken else f"GPU_PROBE={wrapper} is not an executable file"
+    assert named in done.stderr
     rows = rows_of(launch / "b.tsv")
     assert [(row["status"], row["exit"], row["peak_rss"]) for row in rows] == [
         ("FAILED", "3", "-")
     ] * 2
     assert all(int(row["realtime"]) >= 0 for row in rows)
+    assert {row["hostname"] for row in rows} == {platform.node()}
     assert json.loads((work_directories(launch)[0] / ".task.json").read_bytes())["fusion"] is False
 
 
@@ -287,12 +358,56 @@ def test_an_ending_signal_ends_the_task_first(
         _, errors = process.communicate(timeout=TIMEOUT_S)
 
     assert process.returncode == status
-    assert "interrupted" in errors
+    assert errors.splitlines() == [
+        "gpu-bench: interrupted in repeat 1 of 2; b.tsv was not written, run it again"
+    ]
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
     assert (launch / "b.tsv").read_text() == "old"
     exit_files = list((launch / "work").glob("??/*/.exitcode"))
     assert [file.read_text() for file in exit_files] == ["143\n"]
+    assert work_directories(launch) == [file.parent for file in exit_files]
+
+
+def test_an_interrupt_says_where_the_finished_repeats_are(
+    launch: Path, environment: dict[str, str]
+) -> None:
+    started, never = launch / "started", launch / "never"
+    os.mkfifo(started)
+    os.mkfifo(never)
+    script = f"test $n != 2 || {{ echo > {started}; exec cat {never}; }}"
+    words = ["run", "--file", "b.tsv", "--repeats", "4", "--work-dir", "w", "--quiet", "--"]
+    with subprocess.Popen(
+        [*GPU_BENCH, *words, *counting(launch, script)],
+        cwd=launch,
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        started.read_text()
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=TIMEOUT_S)
+
+    assert process.returncode == 130
+    assert errors.splitlines() == [
+        "gpu-bench: interrupted in repeat 2 of 4; b.tsv was not written, run it again; "
+        "the finished repeats are in w/"
+    ]
+    assert len(list((launch / "w").glob("??/*"))) == 2
+
+
+def test_an_interrupt_after_the_file_was_written_says_so(
+    launch: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(launch)
+    monkeypatch.setattr("collector.cli.run.emit_outputs", interrupt)
+    assert main(["run", "--file", "b.tsv", "--emit", "x", "--quiet", "--", "true"]) == 130
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last == "gpu-bench: interrupted; b.tsv is written, the outputs are below work/"
+    assert len(rows_of(launch / "b.tsv")) == 1
 
 
 def test_a_finished_benchmark_can_be_collected(

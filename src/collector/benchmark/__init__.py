@@ -2,7 +2,7 @@
 
 from collector.benchmark.columns import COLUMNS, benchmark_row
 from collector.benchmark.directive import Benchmark, FileFormat
-from collector.benchmark.emission import check_patterns, emit_outputs
+from collector.benchmark.emission import Emission, check_patterns, emit_outputs
 from collector.benchmark.runner import Command, Launch, Repeat, run_benchmark
 from collector.benchmark.staging import Staging, plan_staging
 
@@ -10,6 +10,7 @@ __all__ = [
     "COLUMNS",
     "Benchmark",
     "Command",
+    "Emission",
     "FileFormat",
     "Launch",
     "Repeat",

@@ -29,7 +29,7 @@ class Benchmark:
                 f"{self.file}: a benchmark file ends in .tsv or .jsonl, which decides its format"
             )
         if self.repeats < 1:
-            raise BenchmarkInvalid(f"repeats is {self.repeats}; at least 1 is needed")
+            raise BenchmarkInvalid(f"--repeats {self.repeats}: at least 1")
 
     @property
     def format(self) -> FileFormat:

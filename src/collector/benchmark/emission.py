@@ -3,14 +3,22 @@
 import contextlib
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
+from collector.benchmark.outputs import find_outputs
 from collector.errors import BenchmarkInvalid, OutputRejected
-from collector.executors import METADATA_NAMES
 
-__all__ = ["check_patterns", "emit_outputs"]
+__all__ = ["Emission", "check_patterns", "emit_outputs"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Emission:
+    """The relative paths that were copied, and for each glob why something was not."""
+
+    copied: tuple[PurePath, ...]
+    missing: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,56 +46,40 @@ def check_patterns(patterns: Iterable[str], *, launch_directory: Path, force: bo
 
 
 def emit_outputs(
-    patterns: Sequence[str], *, workdir: Path, launch_directory: Path, force: bool
-) -> tuple[list[PurePath], list[str]]:
+    patterns: Sequence[str],
+    *,
+    workdir: Path,
+    inputs: Collection[PurePath],
+    launch_directory: Path,
+    force: bool,
+) -> Emission:
     """Copy the outputs that match the globs into the launch directory, keeping relative paths.
 
-    Never copied: our own files, staged inputs, and whatever lies outside the work directory. Of a
-    directory every file is copied.
-
-    Returns:
-        The relative paths that were copied, and the globs that nothing matched.
+    Never copied: our own files, staged inputs (`inputs`, relative), and whatever lies outside the
+    work directory. Of a directory every file is copied.
 
     Raises:
         OutputRejected: a file would be replaced and `force` is off (nothing has been copied), or a
             file cannot be copied.
     """
     outputs: dict[PurePath, _Output] = {}
-    unmatched = []
+    missing = {}
     for pattern in patterns:
-        found = sorted(_matches(pattern, workdir))
-        if not found:
-            unmatched.append(pattern)
-        for source in found:
-            relative = source.relative_to(workdir)
-            outputs[relative] = _Output(source=source, target=launch_directory / relative)
-    for output in outputs.values():
-        _check_place(output.target, force=force)
-    for output in outputs.values():
-        _copy(output)
-    return list(outputs), unmatched
-
-
-def _matches(pattern: str, workdir: Path) -> Iterator[Path]:
-    root = workdir.resolve()
-    for match in workdir.glob(pattern):
-        relative = match.relative_to(workdir)
-        if relative.parts and relative.parts[0] not in METADATA_NAMES:
-            yield from _files(match, root)
-
-
-def _files(path: Path, root: Path) -> Iterator[Path]:
-    """Yield the regular files at and below a path that really lie below `root`."""
-    if not path.resolve().is_relative_to(root):
-        return
-    if path.is_file():
-        yield path
-    elif path.is_dir():
-        for directory, _, names in os.walk(path):
-            for name in names:
-                file = Path(directory, name)
-                if file.is_file() and file.resolve().is_relative_to(root):
-                    yield file
+        found = find_outputs(pattern, workdir=workdir, inputs=inputs)
+        if found.problem is not None:
+            missing[pattern] = found.problem
+        for path in found.files:
+            outputs[path] = _Output(source=workdir / path, target=launch_directory / path)
+    try:
+        for output in outputs.values():
+            _check_place(output.target, force=force)
+        for output in outputs.values():
+            _copy(output)
+    except OutputRejected as error:
+        raise OutputRejected(
+            f"{error}; the outputs are safe in {workdir}: copy them from there, no rerun is needed"
+        ) from error
+    return Emission(copied=tuple(outputs), missing=missing)
 
 
 def _check_place(target: Path, *, force: bool) -> None:
@@ -105,11 +97,12 @@ def _copy(output: _Output) -> None:
         shutil.copy2(output.source, beside)
         beside.replace(output.target)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            beside.unlink()
         raise OutputRejected(
             f"{output.target}: cannot be copied from {output.source}: {error.strerror or error}"
         ) from error
+    finally:
+        with contextlib.suppress(OSError):
+            beside.unlink()
 
 
 def _would_replace(target: Path) -> OutputRejected:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from collector.benchmark.columns import COLUMNS, benchmark_row
 from collector.benchmark.directive import Benchmark
+from collector.benchmark.watch import InputWatch
 from collector.collect import CollectOptions, collect_task
 from collector.executors import (
     Executor,
@@ -13,7 +14,9 @@ from collector.executors import (
     StagedInput,
     Task,
     TaskResult,
+    check_work_root,
     new_work_directory,
+    run_digest,
     task_digest,
 )
 from collector.record import TraceRecord
@@ -39,7 +42,7 @@ class Launch:
     Attributes:
         work_root: the directory that holds the work directories.
         cwd: where the command runs; `None` means in each repeat's own work directory.
-        salt: random bytes, new in each run, that keep the work directories of two runs apart.
+        salt: random bytes, new in each run, that keep the tasks of two runs apart.
     """
 
     work_root: Path
@@ -73,20 +76,25 @@ def run_benchmark(
     """Run every repeat as a task of its own and write the benchmark file when all have ended.
 
     An exception, an interrupt included, ends the repeats that have not ended; the file is then left
-    as it was.
+    as it was. A staged file that a repeat changes is logged as a warning.
 
     Raises:
         SinkRejected: the file cannot be written; checked before anything runs, as far as possible.
-        ExecutorFailed: a repeat could not be run.
+        ExecutorFailed: a repeat could not be run; the work root is checked before anything runs.
     """
     check_target(benchmark.file)
+    check_work_root(launch.work_root)
+    watch = InputWatch(launch.inputs)
     tasks = [_task(command, launch, index) for index in range(1, benchmark.repeats + 1)]
     repeats = []
     try:
         for task in tasks:
             executor.submit(task)
         for index, task in enumerate(tasks, start=1):
-            result = executor.wait(task)
+            try:
+                result = executor.wait(task)
+            finally:
+                watch.report(index)
             record = collect_task(task.workdir, CollectOptions(fusion="on"))
             repeats.append(Repeat(index=index, result=result, record=record))
             on_repeat(repeats[-1])
@@ -111,6 +119,7 @@ def _task(command: Command, launch: Launch, repeat: int) -> Task:
         workdir=workdir,
         cwd=launch.cwd,
         repeat=repeat,
+        run=run_digest(launch.salt),
         inputs=launch.inputs,
         resources=command.resources,
     )

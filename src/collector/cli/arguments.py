@@ -1,12 +1,14 @@
 """The command line of `gpu-bench`, as data. Nothing here is slow to import: `--help` is instant."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
 __all__ = ["UsageError", "parse_arguments"]
 
+_DASHES = "--"
+_HELP = frozenset({"-h", "--help"})
 _RUN_USAGE = "gpu-bench run --file FILE [options] -- COMMAND [ARG...]"
 
 
@@ -19,6 +21,36 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message} (see {self.prog} --help)")
+
+    def check_words(self, words: Sequence[str]) -> None:
+        """Find what argparse reports poorly: an unknown option, and a command without dashes.
+
+        Only the first mistake is looked for; what comes after another one is left to argparse.
+        """
+        takes_words = any(not action.option_strings for action in self._actions)
+        remaining = list(words)
+        while remaining and remaining[0] != _DASHES:
+            word = remaining.pop(0)
+            name, equals, _ = word.partition("=")
+            if not word.startswith("-"):
+                if not takes_words:
+                    raise UsageError(f"{word}: the command comes after -- (usage: {_RUN_USAGE})")
+                continue
+            action = self._option_string_actions.get(name)
+            if action is None:
+                self.error(f"{name}: no such option{self._nearest(name)}")
+            if name in _HELP:
+                return
+            if action.nargs is None and not equals:
+                if not remaining or remaining[0].startswith(_DASHES):
+                    return
+                del remaining[0]
+
+    def _nearest(self, name: str) -> str:
+        import difflib  # noqa: PLC0415 - only a mistake needs it
+
+        near = difflib.get_close_matches(name, self._option_string_actions, n=1)
+        return f"; did you mean {near[0]}?" if near else ""
 
 
 def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
@@ -34,14 +66,17 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
     if words and words[0] == "run" and "--" in words:
         split = list(words).index("--")
         words, command = words[:split], list(words[split + 1 :])
-    parsed = _parser().parse_args(words)
+    parser, subparsers = _parsers()
+    if words and words[0] in subparsers:
+        subparsers[words[0]].check_words(words[1:])
+    if words and words[0] == "run" and not command and _HELP.isdisjoint(words):
+        raise UsageError(f"no command to run; it comes after -- (usage: {_RUN_USAGE})")
+    parsed = parser.parse_args(words)
     parsed.command = command
-    if parsed.subcommand == "run" and not command:
-        raise UsageError(f"no command to run; it comes after -- ({_RUN_USAGE})")
     return parsed
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parsers() -> tuple[argparse.ArgumentParser, Mapping[str, _Parser]]:
     parser = _Parser(
         prog="gpu-bench",
         description="Benchmark GPU tasks, and collect what tasks have used.",
@@ -51,7 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     subcommands = parser.add_subparsers(dest="subcommand", metavar="SUBCOMMAND")
     _add_run(subcommands)
     _add_collect(subcommands)
-    return parser
+    return parser, subcommands.choices
 
 
 def _add_run(subcommands: "argparse._SubParsersAction[_Parser]") -> None:
@@ -128,8 +163,8 @@ def _add_collect(subcommands: "argparse._SubParsersAction[_Parser]") -> None:
         help="make one record of each task directory",
         description=(
             "Make one record of each task directory at and below the given directories: those that"
-            " hold .task.json, .command.sh, .exitcode or .fusion/. Finding none is no error: the"
-            " result is empty."
+            " hold .task.json, .command.sh, .exitcode or .fusion/. Records are in the order of task"
+            " ids, then of paths. Finding no directory is no error: the result is empty."
         ),
         allow_abbrev=False,
     )

@@ -28,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (UsageError, CollectorError) as error:
         _say(f"error: {error}")
     except KeyboardInterrupt as interrupt:
-        _say("interrupted; nothing was written")
+        _say(getattr(interrupt, "message", "interrupted; nothing was written"))
         return getattr(interrupt, "exit_status", _INTERRUPTED)
     except BrokenPipeError:
         # The reader has gone. The interpreter's own flush at exit must not fail over it again.

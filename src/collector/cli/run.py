@@ -23,7 +23,7 @@ from collector.benchmark import (
 )
 from collector.cli.arguments import UsageError
 from collector.cli.table import render_table, wants_color
-from collector.executors import LocalExecutor, find_wrapper
+from collector.executors import LocalExecutor, find_wrapper, why_not_wrapped
 from collector.files import printable
 
 __all__ = ["execute_run"]
@@ -47,16 +47,26 @@ def execute_run(arguments: Namespace) -> int:
     )
     talk = _Talk(arguments)
     talk.about_staging(staging)
-    with _ending_signals_interrupt():
-        repeats = run_benchmark(
-            benchmark,
-            _command(arguments),
-            launch,
-            executor=LocalExecutor(wrapper=find_wrapper(os.environ)),
-            on_repeat=talk.about_repeat,
+    executor = LocalExecutor(wrapper=find_wrapper(os.environ), why_bare=why_not_wrapped(os.environ))
+    try:
+        with _ending_signals_interrupt():
+            repeats = run_benchmark(
+                benchmark,
+                _command(arguments),
+                launch,
+                executor=executor,
+                on_repeat=talk.about_repeat,
+            )
+    except KeyboardInterrupt as interrupt:
+        raise _Interrupted(interrupt, talk.about_interrupt(arguments.work_dir)) from interrupt
+    try:
+        talk.about_result(repeats)
+        _emit(arguments, repeats, here, talk)
+    except KeyboardInterrupt as interrupt:
+        message = (
+            f"interrupted; {arguments.file} is written, the outputs are below {arguments.work_dir}/"
         )
-    talk.about_result(repeats)
-    _emit(arguments, repeats, here, talk)
+        raise _Interrupted(interrupt, message) from interrupt
     return _status(repeats, ignore_failure=arguments.ignore_failure)
 
 
@@ -86,16 +96,18 @@ def _emit(arguments: Namespace, repeats: list[Repeat], here: Path, talk: "_Talk"
     first = next((repeat for repeat in repeats if repeat.succeeded), None)
     if first is None or not arguments.emit:
         return
-    copied, unmatched = emit_outputs(
+    task = first.result.task
+    emission = emit_outputs(
         arguments.emit,
-        workdir=first.result.task.workdir,
+        workdir=task.workdir,
+        inputs=[item.target for item in task.inputs],
         launch_directory=here,
         force=arguments.force,
     )
-    for pattern in unmatched:
-        talk.warn(f"--emit {pattern}: repeat {first.index} made no such file")
-    if copied:
-        names = ", ".join(str(path) for path in copied)
+    for pattern, reason in emission.missing.items():
+        talk.warn(f"repeat {first.index}: --emit {pattern}: {reason}")
+    if emission.copied:
+        names = ", ".join(str(path) for path in emission.copied)
         talk.say(f"copied from repeat {first.index}: {names}")
 
 
@@ -113,6 +125,7 @@ class _Talk:
         self._quiet: bool = arguments.quiet
         self._repeats: int = arguments.repeats
         self._file: Path = arguments.file
+        self._ended = 0
 
     def about_staging(self, staging: Staging) -> None:
         if staging.inputs:
@@ -122,6 +135,7 @@ class _Talk:
             self.warn(note)
 
     def about_repeat(self, repeat: Repeat) -> None:
+        self._ended += 1
         if repeat.succeeded:
             wall = repeat.record.fmt("realtime")
             self.say(f"repeat {repeat.index} of {self._repeats}: completed, {wall}")
@@ -132,6 +146,13 @@ class _Talk:
         )
         for line in _last_errors(repeat.result.task.workdir / ".command.err"):
             print(f"    {line}", file=sys.stderr)
+
+    def about_interrupt(self, work_root: Path) -> str:
+        message = (
+            f"interrupted in repeat {min(self._ended + 1, self._repeats)} of {self._repeats};"
+            f" {self._file} was not written, run it again"
+        )
+        return f"{message}; the finished repeats are in {work_root}/" if self._ended else message
 
     def about_result(self, repeats: list[Repeat]) -> None:
         if not self._quiet:
@@ -179,6 +200,15 @@ class _Ended(KeyboardInterrupt):
     def __init__(self, number: int) -> None:
         super().__init__()
         self.exit_status = _SIGNAL_BASE + number
+
+
+class _Interrupted(KeyboardInterrupt):
+    """An interrupt, with what is to be said about it."""
+
+    def __init__(self, interrupt: KeyboardInterrupt, message: str) -> None:
+        super().__init__()
+        self.message = message
+        self.exit_status = getattr(interrupt, "exit_status", _SIGNAL_BASE + signal.SIGINT)
 
 
 @contextlib.contextmanager

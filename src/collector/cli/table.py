@@ -5,6 +5,7 @@ from typing import Any, TextIO
 
 from collector.benchmark import Repeat
 from collector.record import NOT_AVAILABLE, TraceRecord
+from collector.units import format_binary
 
 __all__ = ["render_table", "wants_color"]
 
@@ -54,11 +55,15 @@ def _row(repeat: Repeat) -> tuple[str, ...]:
         str(repeat.result.exit_status),
         record.fmt("realtime"),
         record.fmt("%cpu").removesuffix("%"),
-        record.fmt("peak_rss"),
+        _memory(record["peak_rss"]),
         _gpu_busy(record),
         _vram_peak(record),
         record.fmt("hash"),
     )
+
+
+def _memory(size_bytes: object) -> str:
+    return format_binary(size_bytes) if isinstance(size_bytes, int) else NOT_AVAILABLE
 
 
 def _gpu_busy(record: TraceRecord) -> str:

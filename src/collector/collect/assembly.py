@@ -1,6 +1,7 @@
 """One task directory in, one record out, whatever state the directory is in."""
 
 import logging
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -45,13 +46,16 @@ def collect_directories(
 ) -> list[TraceRecord]:
     """Make one record of each task directory at and below the given directories.
 
-    The order is that of the task ids (numbers first and by value), then of the paths.
+    The order is that of the task ids which are numbers, by value; the others come after them. Equal
+    ids, as those of several runs, are in the order of the paths that the records state, then of the
+    real paths. It does not depend on the order in which directories are named or listed.
 
     Raises:
         CollectFailed: a root does not exist or is not a directory.
     """
     options = options or CollectOptions()
-    directories = find_task_directories(roots)
+    # Sorting keeps the order of equals.
+    directories = sorted(find_task_directories(roots), key=os.path.realpath)
     return sorted((collect_task(directory, options) for directory in directories), key=_task_order)
 
 
@@ -161,8 +165,9 @@ def _metrics(directory: Path, trace: Trace, options: CollectOptions) -> dict[str
         return {}
 
 
-def _task_order(record: TraceRecord) -> tuple[bool, int, str]:
+def _task_order(record: TraceRecord) -> tuple[bool, int, str, str]:
     task_id, workdir = record["task_id"], str(record["workdir"])
     if isinstance(task_id, str) and task_id.isascii() and task_id.isdecimal():
-        return (False, int(task_id), workdir)
-    return (True, 0, workdir)
+        digits = task_id.lstrip("0")  # not a number: Python converts no more than 4300 digits
+        return (False, len(digits), digits, workdir)
+    return (True, 0, "", workdir)

@@ -1,9 +1,15 @@
 """Running tasks, each in its own work directory, each wrapped by gpu-probe."""
 
 from collector.executors.base import Executor, Resources, StagedInput, Task, TaskResult
-from collector.executors.directory import METADATA_NAMES, new_work_directory, task_digest
+from collector.executors.directory import (
+    METADATA_NAMES,
+    check_work_root,
+    new_work_directory,
+    run_digest,
+    task_digest,
+)
 from collector.executors.local import LocalExecutor
-from collector.executors.wrap import WRAPPER_VARIABLE, find_wrapper, wrap_command
+from collector.executors.wrap import WRAPPER_VARIABLE, find_wrapper, why_not_wrapped, wrap_command
 
 __all__ = [
     "METADATA_NAMES",
@@ -14,8 +20,11 @@ __all__ = [
     "StagedInput",
     "Task",
     "TaskResult",
+    "check_work_root",
     "find_wrapper",
     "new_work_directory",
+    "run_digest",
     "task_digest",
+    "why_not_wrapped",
     "wrap_command",
 ]

@@ -39,6 +39,7 @@ class Task:
             names another directory.
         attempt: from 1.
         repeat: from 1; `None` for a task that is not a repeat.
+        run: what the tasks that were launched together have in common, and no others.
     """
 
     task_id: str
@@ -50,6 +51,7 @@ class Task:
     cwd: Path | None = None
     attempt: int = 1
     repeat: int | None = None
+    run: str | None = None
     inputs: tuple[StagedInput, ...] = ()
     resources: Resources = field(default_factory=Resources)
 
@@ -78,10 +80,10 @@ class Executor(Protocol):
     """Runs tasks."""
 
     def submit(self, task: Task) -> None:
-        """Create the task's work directory and queue the task.
+        """Queue the task. Its work directory is created when it starts.
 
         Raises:
-            ExecutorFailed: the directory cannot be created, or the executor refuses the task.
+            ExecutorFailed: the executor refuses the task.
         """
         ...
 
@@ -91,7 +93,8 @@ class Executor(Protocol):
         An exception that interrupts the wait (`KeyboardInterrupt`) first ends the task.
 
         Raises:
-            ExecutorFailed: the task's end cannot be observed or recorded.
+            ExecutorFailed: the work directory cannot be created, or the task's end cannot be
+                observed or recorded.
         """
         ...
 

@@ -1,6 +1,7 @@
 """Work directories: where they are, what is linked into them, what our own files in them say."""
 
 import hashlib
+import os
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from collector.errors import ExecutorFailed
 from collector.executors.base import Resources, Task
 from collector.files import printable, write_atomic
 from collector.record import FieldValue
@@ -17,8 +19,10 @@ from collector.trace import EXIT_FILE, TASK_FILE, TRACE_FILE, encode_task_file
 __all__ = [
     "METADATA_NAMES",
     "Progress",
+    "check_work_root",
     "new_work_directory",
     "populate",
+    "run_digest",
     "task_digest",
     "write_task_file",
 ]
@@ -43,9 +47,10 @@ METADATA_NAMES = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """What is known of a task so far; times are ms since 1970."""
+    """What is known of a task so far; times are ms since 1970, `hostname` is where it runs."""
 
     submit_ms: int
+    hostname: str | None = None
     native_id: str | None = None
     start_ms: int | None = None
     complete_ms: int | None = None
@@ -60,6 +65,25 @@ def task_digest(argv: Sequence[str], *, salt: bytes, identity: Mapping[str, Any]
         {"argv": [printable(word) for word in argv], **identity}, option=orjson.OPT_SORT_KEYS
     )
     return hashlib.sha256(salt + stated).hexdigest()[:32]
+
+
+def run_digest(salt: bytes) -> str:
+    """Return 12 hexadecimal digits that name one run: all the tasks that have this salt."""
+    return hashlib.sha256(salt).hexdigest()[:12]
+
+
+def check_work_root(root: Path) -> None:
+    """Check, before any work is done, that work directories can be created below `root`.
+
+    Raises:
+        ExecutorFailed: it, or something above it, is not a directory or cannot be written.
+    """
+    absolute = root.absolute()
+    above = next(path for path in (absolute, *absolute.parents) if os.path.lexists(path))
+    if not above.is_dir():
+        raise ExecutorFailed(f"--work-dir {root}: {above} is not a directory; name another place")
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise ExecutorFailed(f"--work-dir {root}: {above} is not writable; name another place")
 
 
 def new_work_directory(root: Path, digest: str) -> tuple[Path, str]:
@@ -101,11 +125,12 @@ def write_task_file(task: Task, progress: Progress, *, executor: str, fusion: bo
         "submit": progress.submit_ms,
         "start": progress.start_ms,
         "complete": progress.complete_ms,
+        "hostname": None if progress.hostname is None else printable(progress.hostname),
         "workdir": printable(task.workdir),
         "script": printable(shlex.join(task.argv)),
         **_requested(task.resources),
     }
-    others = {"executor": executor, "repeat": task.repeat, "fusion": fusion}
+    others = {"executor": executor, "repeat": task.repeat, "run": task.run, "fusion": fusion}
     write_atomic(task.workdir / TASK_FILE, encode_task_file(fields, others=others))
 
 

@@ -3,10 +3,12 @@
 import contextlib
 import logging
 import os
+import platform
 import signal
 import subprocess
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -33,31 +35,40 @@ _GRACE_S = 10.0
 class LocalExecutor:
     """Runs tasks one after another, so that repeats do not disturb each other.
 
-    A task starts when it, or one submitted after it, is waited for. Its standard input is empty;
-    its output goes to `.command.out` and `.command.err`.
+    A task starts, and its work directory is created, when it, or one submitted after it, is waited
+    for. Its standard input is empty; its output goes to `.command.out` and `.command.err`.
     """
 
     name = "local"
 
     def __init__(
-        self, *, wrapper: Path | None, now_ms: Callable[[], int] = lambda: time.time_ns() // 10**6
+        self,
+        *,
+        wrapper: Path | None,
+        why_bare: str = "there is no gpu-probe",
+        now_ms: Callable[[], int] = lambda: time.time_ns() // 10**6,
+        hostname: str | None = None,
     ) -> None:
+        """Create an executor.
+
+        Args:
+            wrapper: the gpu-probe executable; `None` runs the tasks bare, and logs `why_bare`.
+            why_bare: the reason for having no wrapper, without a full stop.
+            now_ms: the clock, in ms since 1970.
+            hostname: the name of this machine, asked of the system by default.
+        """
         self._wrapper = wrapper
+        self._why_bare = why_bare
         self._now_ms = now_ms
+        self._hostname = platform.node() if hostname is None else hostname
         self._queue: dict[Task, int] = {}  # submission time by task, in order
         self._results: dict[Task, TaskResult] = {}
         self._running: tuple[Task, subprocess.Popen[bytes]] | None = None
         self._bare_noted = False
 
     def submit(self, task: Task) -> None:
-        """Create the task's work directory and queue the task."""
-        submit_ms = self._now_ms()
-        try:
-            populate(task)
-            self._write_task_file(task, Progress(submit_ms=submit_ms))
-        except OSError as error:
-            raise _directory_failed(task, error) from error
-        self._queue[task] = submit_ms
+        """Queue the task, and remember when that was."""
+        self._queue[task] = self._now_ms()
 
     def wait(self, task: Task) -> TaskResult:
         """Run the queue up to and including the task, and return the task's result."""
@@ -79,19 +90,11 @@ class LocalExecutor:
             _end(self._running[1])
 
     def _run(self, task: Task, submit_ms: int) -> TaskResult:
-        start_ms = self._now_ms()
-
-        def finish(exit_status: int, pid: int | None) -> TaskResult:
-            result = TaskResult(
-                task=task,
-                exit_status=exit_status,
-                native_id=None if pid is None else str(pid),
-                start_ms=start_ms,
-                complete_ms=self._now_ms(),
-            )
-            self._record_end(result, submit_ms)
-            return result
-
+        populate(task)
+        progress = Progress(
+            submit_ms=submit_ms, start_ms=self._now_ms(), hostname=self._hostname or None
+        )
+        self._write_task_file(task, progress)
         with (
             (task.workdir / OUTPUT_FILE).open("wb") as output,
             (task.workdir / ERROR_FILE).open("wb") as errors,
@@ -100,27 +103,30 @@ class LocalExecutor:
                 process = self._start(task, output, errors)
             except OSError as error:
                 errors.write(f"{error.filename}: {error.strerror}\n".encode(errors="replace"))
-                return finish(_status_of_start(error), None)
+                return self._finish(task, progress, exit_status=_status_of_start(error))
+            progress = replace(progress, native_id=str(process.pid))
             self._running = (task, process)
             try:
                 process.wait()
             except BaseException:
                 _end(process)
-                finish(_status_of(process), process.pid)
+                self._finish(task, progress, exit_status=_status_of(process))
                 raise
             finally:
                 self._running = None
-        return finish(_status_of(process), process.pid)
+        return self._finish(task, progress, exit_status=_status_of(process))
 
-    def _record_end(self, result: TaskResult, submit_ms: int) -> None:
-        progress = Progress(
-            submit_ms=submit_ms,
-            native_id=result.native_id,
-            start_ms=result.start_ms,
-            complete_ms=result.complete_ms,
+    def _finish(self, task: Task, progress: Progress, *, exit_status: int) -> TaskResult:
+        result = TaskResult(
+            task=task,
+            exit_status=exit_status,
+            native_id=progress.native_id,
+            start_ms=progress.start_ms or 0,
+            complete_ms=self._now_ms(),
         )
-        self._write_task_file(result.task, progress)
-        write_exit_status(result.task.workdir / EXIT_FILE, result.exit_status)
+        self._write_task_file(task, replace(progress, complete_ms=result.complete_ms))
+        write_exit_status(task.workdir / EXIT_FILE, exit_status)
+        return result
 
     def _start(self, task: Task, output: BinaryIO, errors: BinaryIO) -> subprocess.Popen[bytes]:
         def start(wrapper: Path | None) -> subprocess.Popen[bytes]:
@@ -139,12 +145,12 @@ class LocalExecutor:
             except OSError as error:
                 self._note_bare(f"{self._wrapper} cannot be executed ({error.strerror})")
                 self._wrapper = None
-        self._note_bare("gpu-probe was not found")
+        self._note_bare(self._why_bare)
         return start(None)
 
     def _note_bare(self, reason: str) -> None:
         if not self._bare_noted:
-            _LOG.warning("%s: the tasks run without it and are not measured", reason)
+            _LOG.warning("%s; the tasks run bare and are not measured", reason)
         self._bare_noted = True
 
     def _write_task_file(self, task: Task, progress: Progress) -> None:

@@ -7,7 +7,7 @@ import sysconfig
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-__all__ = ["WRAPPER_VARIABLE", "find_wrapper", "wrap_command"]
+__all__ = ["WRAPPER_VARIABLE", "find_wrapper", "why_not_wrapped", "wrap_command"]
 
 WRAPPER_VARIABLE = "GPU_PROBE"
 _WRAPPER_NAME = "gpu-probe"
@@ -22,7 +22,7 @@ def find_wrapper(environment: Mapping[str, str]) -> Path | None:
     named = environment.get(WRAPPER_VARIABLE)
     if named:
         return _executable(Path(named))
-    for directory in (Path(sys.executable).parent, Path(sysconfig.get_path("scripts"))):
+    for directory in _own_directories():
         found = _executable(directory / _WRAPPER_NAME)
         if found is not None:
             return found
@@ -30,11 +30,27 @@ def find_wrapper(environment: Mapping[str, str]) -> Path | None:
     return None if on_path is None else Path(on_path).absolute()
 
 
+def why_not_wrapped(environment: Mapping[str, str]) -> str:
+    """Say why `find_wrapper` finds nothing in this environment, and what to do where that helps."""
+    named = environment.get(WRAPPER_VARIABLE)
+    if named:
+        return f"{WRAPPER_VARIABLE}={named} is not an executable file"
+    places = ", ".join(str(directory) for directory in dict.fromkeys(_own_directories()))
+    return (
+        f"{_WRAPPER_NAME} is neither in {places} nor on PATH"
+        f" (pip install gpu-probe, or set {WRAPPER_VARIABLE}=/path/to/{_WRAPPER_NAME})"
+    )
+
+
 def wrap_command(argv: Sequence[str], *, wrapper: Path | None, workdir: Path) -> list[str]:
     """Return the command under gpu-probe, its trace in `workdir`; the bare command without one."""
     if wrapper is None:
         return list(argv)
     return [str(wrapper), "--workdir", str(workdir), "--", *argv]
+
+
+def _own_directories() -> tuple[Path, ...]:
+    return Path(sys.executable).parent, Path(sysconfig.get_path("scripts"))
 
 
 def _executable(path: Path) -> Path | None:

@@ -12,7 +12,7 @@ from collector.executors import Task, TaskResult
 from collector.record import FieldValue, TraceRecord
 from helpers.builders import gpu_block, record
 
-PLAIN_ROW = "1       COMPLETED  0     1m 2s  99.8   1 KB      60 / 80                  4.0 of 16.0"
+PLAIN_ROW = "1       COMPLETED  0     1m 2s  99.8   1 KiB     60 / 80                  4.0 of 16.0"
 
 
 def repeat(described: TraceRecord, *, index: int = 1, exit_status: int = 0) -> Repeat:
@@ -66,6 +66,56 @@ def test_usage_errors_are_one_line_and_125(
     assert captured.err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["run", "--repeat", "2"], "--repeats"),
+        (["run", "--file", "b.tsv", "--repeat", "2", "--", "cmd"], "--repeats"),
+        (["run", "--file=b.tsv", "--quiet", "--tags=x", "--", "cmd"], "--tag"),
+        (["run", "--fil", "b.tsv"], "--file"),
+        (["collect", "--fussion", "on", "d"], "--fusion"),
+    ],
+)
+def test_an_unknown_option_is_said_with_the_nearest_one(words: list[str], meant: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        parse_arguments(words)
+    assert f"did you mean {meant}?" in str(raised.value)
+    assert f"gpu-bench {words[0]} --help" in str(raised.value)
+
+
+def test_an_unknown_option_that_is_near_no_other() -> None:
+    with pytest.raises(UsageError) as raised:
+        parse_arguments(["run", "-z", "--", "cmd"])
+    assert str(raised.value) == "-z: no such option (see gpu-bench run --help)"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run", "train.py", "--epochs", "3"],
+        ["run", "--file", "b.tsv", "--quiet", "train.py", "--epochs", "3"],
+        ["run", "--file=b.tsv", "train.py", "--", "x"],
+        ["run", "--repeats", "2"],
+        ["run", "--file", "b.tsv", "--"],
+    ],
+)
+def test_a_command_without_dashes_is_said_with_the_usage(words: list[str]) -> None:
+    with pytest.raises(UsageError) as raised:
+        parse_arguments(words)
+    assert "comes after --" in str(raised.value)
+    assert "usage: gpu-bench run --file FILE [options] -- COMMAND [ARG...]" in str(raised.value)
+
+
+def test_an_option_without_its_value_is_named() -> None:
+    with pytest.raises(UsageError, match="argument --tag: expected one argument"):
+        parse_arguments(["run", "--file", "b.tsv", "--tag", "--quiet", "--", "cmd"])
+    assert parse_arguments(["run", "--file", "b.tsv", "--tag=--x", "--", "c"]).tag == "--x"
+
+
+def test_directories_of_collect_may_follow_dashes() -> None:
+    assert parse_arguments(["collect", "--", "--odd"]).directories == [Path("--odd")]
+
+
 def test_a_usage_error_is_no_exit() -> None:
     with pytest.raises(UsageError, match="invalid choice"):
         parse_arguments(["nothing"])
@@ -87,6 +137,17 @@ def test_the_log_is_shown_while_a_command_runs_and_not_after(
     assert main(["collect", str(tmp_path)]) == 0
     assert "gpu-bench: warning: " in capsys.readouterr().err
     assert logging.getLogger("collector").handlers == before
+
+
+def test_an_interrupted_collect_wrote_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("collector.cli.collect.collect_directories", interrupt)
+    assert main(["collect", str(tmp_path)]) == 130
+    assert capsys.readouterr().err == "gpu-bench: interrupted; nothing was written\n"
 
 
 def test_an_unexpected_error_is_125(

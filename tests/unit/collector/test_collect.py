@@ -290,6 +290,25 @@ def test_sc_003_an_error_in_one_task_leaves_the_others_alone(
     assert "the record is incomplete" in caplog.text
 
 
+def test_the_order_does_not_depend_on_how_the_directories_were_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moved = {"task_id": "1", "workdir": "/where/it/was"}
+    for name in ("a", "b"):
+        task_directory(tmp_path / name, task={**moved, "name": name}, exit_code=0)
+    monkeypatch.chdir(tmp_path)
+    for roots in ([Path("a"), tmp_path / "b"], [Path("b"), tmp_path / "a"], [tmp_path]):
+        assert [record["name"] for record in collect_directories(roots)] == ["a", "b"]
+
+
+def test_ids_that_are_no_numbers_come_after_those_that_are(tmp_path: Path) -> None:
+    ids = {"a": "y", "b": "x", "c": None, "d": "9" * 5000, "e": "10", "f": "٣"}
+    for name, task_id in ids.items():
+        task_directory(tmp_path / name, task={"task_id": task_id, "name": name}, exit_code=0)
+    records = collect_directories([tmp_path])
+    assert [record["name"] for record in records] == ["e", "d", "a", "b", "c", "f"]
+
+
 def test_records_are_in_the_order_of_their_ids_then_paths(tmp_path: Path) -> None:
     ids = {"a": "10", "b": "9", "c": None, "d": "9", "e": "x"}
     for name, task_id in ids.items():

@@ -9,9 +9,12 @@ from collector.executors import (
     Resources,
     StagedInput,
     Task,
+    check_work_root,
     find_wrapper,
     new_work_directory,
+    run_digest,
     task_digest,
+    why_not_wrapped,
     wrap_command,
 )
 from collector.executors.directory import Progress, populate, write_task_file
@@ -58,7 +61,25 @@ def test_the_variable_decides_alone(no_installed_wrapper: Path) -> None:
 
 
 def test_there_may_be_no_wrapper(no_installed_wrapper: Path) -> None:
-    assert find_wrapper({"PATH": str(no_installed_wrapper)}) is None
+    environment = {"PATH": str(no_installed_wrapper)}
+    assert find_wrapper(environment) is None
+    reason = why_not_wrapped(environment)
+    for place in ("bin", "scripts"):
+        assert str(no_installed_wrapper / place) in reason
+    assert "PATH" in reason
+    assert "pip install gpu-probe" in reason
+    assert "GPU_PROBE=/path/to/gpu-probe" in reason
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_variable_that_names_no_executable_is_said(
+    no_installed_wrapper: Path, exists: bool
+) -> None:
+    named = no_installed_wrapper / "named"
+    if exists:
+        named.touch(mode=0o644)
+    reason = why_not_wrapped({"GPU_PROBE": str(named)})
+    assert reason == f"GPU_PROBE={named} is not an executable file"
 
 
 def test_b_4_each_execution_has_its_own_directory() -> None:
@@ -82,6 +103,34 @@ def test_a_work_directory_is_named_as_nextflow_names_it(tmp_path: Path) -> None:
     assert not workdir.exists()
 
 
+def test_a_run_is_named_by_its_salt() -> None:
+    names = {run_digest(salt) for salt in (b"1", b"2", b"1")}
+    assert len(names) == 2
+    assert all(len(name) == 12 and int(name, 16) >= 0 for name in names)
+
+
+@pytest.mark.parametrize("below", [".", "sub/work"])
+def test_a_work_root_that_is_a_file_is_named(tmp_path: Path, below: str) -> None:
+    taken = tmp_path / "taken"
+    taken.touch()
+    with pytest.raises(ExecutorFailed, match=f"--work-dir {taken / below}: .*not a directory"):
+        check_work_root(taken / below)
+
+
+def test_a_work_root_may_be_made_or_be_there(tmp_path: Path) -> None:
+    check_work_root(tmp_path)
+    check_work_root(tmp_path / "new" / "work")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_work_root_that_cannot_be_written_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.access", lambda *_: False)
+    with pytest.raises(ExecutorFailed, match=f"--work-dir {tmp_path}.*not writable"):
+        check_work_root(tmp_path)
+
+
 def task(workdir: Path) -> Task:
     return Task(
         task_id="1",
@@ -91,6 +140,7 @@ def task(workdir: Path) -> Task:
         argv=("echo", "a b", "it's"),
         workdir=workdir,
         repeat=2,
+        run="0123456789ab",
         inputs=(StagedInput(source=workdir.parent / "x", target=PurePosixPath("d/x")),),
         resources=Resources(cpus=2, accelerator=1),
     )
@@ -106,7 +156,8 @@ def test_a_work_directory_is_populated_once(tmp_path: Path) -> None:
 
 
 def test_a_task_file_says_what_is_known(tmp_path: Path) -> None:
-    write_task_file(task(tmp_path), Progress(submit_ms=5), executor="local", fusion=True)
+    progress = Progress(submit_ms=5, hostname="node1")
+    write_task_file(task(tmp_path), progress, executor="local", fusion=True)
     assert json.loads((tmp_path / ".task.json").read_bytes()) == {
         "schema": 1,
         "task_id": "1",
@@ -117,7 +168,9 @@ def test_a_task_file_says_what_is_known(tmp_path: Path) -> None:
         "executor": "local",
         "attempt": 1,
         "repeat": 2,
+        "run": "0123456789ab",
         "submit": 5,
+        "hostname": "node1",
         "workdir": str(tmp_path),
         "script": "echo 'a b' 'it'\"'\"'s'",
         "cpus": 2,
@@ -135,10 +188,13 @@ def test_only_a_queued_task_can_be_waited_for(tmp_path: Path) -> None:
     executor.cancel(queued)
     with pytest.raises(ExecutorFailed, match="not queued"):
         executor.wait(queued)
-    assert json.loads((tmp_path / "w" / ".task.json").read_bytes())["submit"] == 5
+    assert not (tmp_path / "w").exists()
 
 
 def test_a_work_directory_that_cannot_be_created_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
+    executor = LocalExecutor(wrapper=None)
+    refused = task(tmp_path / "file" / "w")
+    executor.submit(refused)
     with pytest.raises(ExecutorFailed, match=r"task 1: .*file"):
-        LocalExecutor(wrapper=None).submit(task(tmp_path / "file" / "w"))
+        executor.wait(refused)

@@ -1,12 +1,13 @@
 import csv
 import json
-from pathlib import Path
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
 
 import pytest
 
 from collector.benchmark import Benchmark, Command, Launch, Repeat, run_benchmark
 from collector.errors import ExecutorFailed, SinkRejected
-from collector.executors import Task, TaskResult
+from collector.executors import StagedInput, Task, TaskResult, run_digest
 from helpers.builders import task_directory, trace
 
 COMMAND = Command(argv=("train",), process="TRAIN", tag="s1")
@@ -15,8 +16,11 @@ COMMAND = Command(argv=("train",), process="TRAIN", tag="s1")
 class FakeExecutor:
     """Ends each task at once with the next of the given statuses, leaving a directory and trace."""
 
-    def __init__(self, *exit_statuses: int | BaseException) -> None:
+    def __init__(
+        self, *exit_statuses: int | BaseException, effect: Callable[[Task], object] = id
+    ) -> None:
         self.exit_statuses = list(exit_statuses)
+        self.effect = effect
         self.submitted: list[Task] = []
         self.cancelled: list[Task] = []
 
@@ -25,6 +29,7 @@ class FakeExecutor:
 
     def wait(self, task: Task) -> TaskResult:
         status = self.exit_statuses.pop(0)
+        self.effect(task)
         if isinstance(status, BaseException):
             raise status
         task_directory(
@@ -40,12 +45,17 @@ class FakeExecutor:
 
 
 def run(
-    file: Path, executor: FakeExecutor, *, repeats: int = 3, heard: list[Repeat] | None = None
+    file: Path,
+    executor: FakeExecutor,
+    *,
+    repeats: int = 3,
+    heard: list[Repeat] | None = None,
+    inputs: tuple[StagedInput, ...] = (),
 ) -> list[Repeat]:
     return run_benchmark(
         Benchmark(file=file, repeats=repeats),
         COMMAND,
-        Launch(work_root=file.parent / "work", salt=b"salt"),
+        Launch(work_root=file.parent / "work", salt=b"salt", inputs=inputs),
         executor=executor,
         on_repeat=(heard if heard is not None else []).append,
     )
@@ -105,3 +115,79 @@ def test_a_file_that_cannot_be_written_is_found_before_anything_runs(tmp_path: P
     with pytest.raises(SinkRejected, match="does not exist"):
         run(tmp_path / "none" / "b.tsv", executor)
     assert executor.submitted == []
+
+
+def test_the_tasks_of_one_run_name_it(tmp_path: Path) -> None:
+    executor = FakeExecutor(0, 0, 0)
+    run(tmp_path / "b.tsv", executor)
+    assert {task.run for task in executor.submitted} == {run_digest(b"salt")}
+
+
+def test_a_work_root_that_is_a_file_is_found_before_anything_runs(tmp_path: Path) -> None:
+    (tmp_path / "work").touch()
+    executor = FakeExecutor()
+    with pytest.raises(ExecutorFailed, match=f"--work-dir {tmp_path / 'work'}"):
+        run(tmp_path / "b.tsv", executor)
+    assert executor.submitted == []
+
+
+def staged(path: Path) -> StagedInput:
+    return StagedInput(source=path, target=PurePosixPath(path.name))
+
+
+def in_repeat(number: int, effect: Callable[[], object]) -> Callable[[Task], object]:
+    return lambda task: effect() if task.repeat == number else None
+
+
+def replace(path: Path) -> None:
+    beside = path.with_name("beside")
+    beside.write_text("other")
+    beside.replace(path)
+
+
+@pytest.mark.parametrize(
+    "change", [lambda path: path.write_text("more than before"), replace, Path.unlink, Path.touch]
+)
+def test_an_input_that_a_repeat_changes_is_said_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, change: Callable[[Path], object]
+) -> None:
+    changing, quiet = tmp_path / "changing.txt", tmp_path / "quiet.txt"
+    changing.write_text("input")
+    quiet.write_text("input")
+    inputs = (staged(changing), staged(quiet))
+    effect = in_repeat(2, lambda: change(changing))
+    run(tmp_path / "b.tsv", FakeExecutor(0, 0, 0, effect=effect), inputs=inputs)
+    (message,) = [entry.getMessage() for entry in caplog.records]
+    assert message.startswith(f"{changing} changed while repeat 2 ran")
+    for words in ("not independent", "--emit", "copy"):
+        assert words in message
+
+
+def test_an_input_that_every_repeat_changes_is_said_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "in.txt"
+    path.write_text("")
+    executor = FakeExecutor(0, 0, 0, effect=lambda _: path.write_text(path.read_text() + "x"))
+    run(tmp_path / "b.tsv", executor, inputs=(staged(path),))
+    assert len(caplog.records) == 1
+    assert "repeat 1" in caplog.text
+
+
+def test_an_input_that_an_interrupted_repeat_changed_is_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "in.txt"
+    path.write_text("")
+    executor = FakeExecutor(KeyboardInterrupt(), effect=lambda _: path.write_text("half"))
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "b.tsv", executor, inputs=(staged(path),))
+    assert "in.txt changed while repeat 1 ran" in caplog.text
+
+
+def test_directories_are_not_compared(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    directory = tmp_path / "d"
+    directory.mkdir()
+    effect = in_repeat(1, (directory / "new").touch)
+    run(tmp_path / "b.tsv", FakeExecutor(0, 0, 0, effect=effect), inputs=(staged(directory),))
+    assert caplog.records == []

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from collector.units import (
     bytes_from_kib,
     float32,
+    format_binary,
     format_duration,
     format_memory,
     format_percent,
@@ -109,3 +110,20 @@ def test_percentages_are_short_decimals() -> None:
 def test_float32_denotes_the_same_32_bit_float(value: float) -> None:
     assert struct.pack("<f", float32(value)) == struct.pack("<f", value)
     assert float32(float32(value)) == float32(value)
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "text"),
+    [
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (1024, "1 KiB"),
+        (1536, "1.5 KiB"),
+        (67_947_725, "64.8 MiB"),
+        (1024**2 - 1, "1 MiB"),
+        (14_817_637_171, "13.8 GiB"),
+        (2**50, "1024 TiB"),
+    ],
+)
+def test_sizes_for_people_name_the_power_of_1024(size_bytes: int, text: str) -> None:
+    assert format_binary(size_bytes) == text
