@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.wrapper import Wrapper, ends
+from helpers.wrapper import Wrapper, ends, read_trace
 
 MIB = 1024 * 1024
 OWN = ("--cgroup", "own")
@@ -271,3 +272,33 @@ def test_without_permission_own_is_auto_with_a_note(wrapper: Wrapper) -> None:
         assert done.returncode == 5
         notes = cgroup_notes(unprivileged)
     assert any("has no group of its own, as with --cgroup auto" in note for note in notes)
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_in_process_only_strangers_make_a_group_shared(
+    parent: Path, tmp_path: Path, alone: bool
+) -> None:
+    code = (
+        "import sys, probe\n"
+        "held = bytearray(100 * 2**20); held[::4096] = bytes(len(held) // 4096)\n"
+        "with probe.Sampler(sys.argv[1]): pass\n"
+    )
+    stranger = subprocess.Popen(["sleep", "60"])
+    try:
+        if not alone:
+            (parent / "cgroup.procs").write_text(str(stranger.pid))
+        enter = f'echo 0 > {parent}/cgroup.procs && exec "$@"'
+        command = ["sh", "-c", enter, "sh", sys.executable, "-c", code, str(tmp_path)]
+        subprocess.run(command, check=True, timeout=60)
+    finally:
+        stranger.kill()
+        stranger.wait()
+    trace = read_trace(tmp_path)
+    notes = [note for note in trace["probe"]["notes"] if note.startswith("cgroup:")]
+    if alone:
+        assert trace["probe"]["scope"]["cgroup"] == "own"
+        assert trace["cgroup"]["memory_rss"] >= 100 * MIB
+        assert notes == []
+    else:
+        assert "cgroup" not in trace
+        assert "other processes are in it" in notes[0]
