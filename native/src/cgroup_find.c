@@ -184,19 +184,18 @@ static void forget_roots(probe_cgroup_paths *paths) {
     }
 }
 
-/* A controller lives in exactly one hierarchy: what v1 does not have can only be in v2. */
-static void settle(probe_cgroup_paths *paths, const char *unified_mount) {
+void probe_cgroup_settle(probe_cgroup_paths *paths) {
     forget_roots(paths);
     if (has_file(paths->memory, "memory.usage_in_bytes")) {
         paths->version = 1;
     } else if (has_file(paths->unified, "memory.current")) {
         paths->version = 2;
         strcpy(paths->memory, paths->unified);
-        strcpy(paths->memory_mount, unified_mount);
+        strcpy(paths->memory_mount, paths->unified_mount);
     }
     if (paths->cpu[0] == '\0') {
         strcpy(paths->cpu, paths->unified);
-        strcpy(paths->cpu_mount, unified_mount);
+        strcpy(paths->cpu_mount, paths->unified_mount);
     }
     if (paths->cpuacct[0] == '\0') {
         strcpy(paths->cpuacct, paths->unified); /* cpu.stat has the times without any controller */
@@ -206,10 +205,9 @@ static void settle(probe_cgroup_paths *paths, const char *unified_mount) {
     }
 }
 
-probe_status probe_cgroup_find(probe_cgroup_paths *paths, const char *proc_root,
-                               const char *fs_root, const char *pid, probe_error *error) {
+probe_status probe_cgroup_locate(probe_cgroup_paths *paths, const char *proc_root,
+                                 const char *fs_root, const char *pid, probe_error *error) {
     char cpuacct_mount[PATH_MAX] = "";
-    char unified_mount[PATH_MAX] = "";
     char groups[PATH_MAX];
     char mounts[PATH_MAX];
     memset(paths, 0, sizeof *paths);
@@ -217,7 +215,7 @@ probe_status probe_cgroup_find(probe_cgroup_paths *paths, const char *proc_root,
         [MEMORY] = {"memory", paths->memory, paths->memory_mount, false, ""},
         [CPU] = {"cpu", paths->cpu, paths->cpu_mount, false, ""},
         [CPUACCT] = {"cpuacct", paths->cpuacct, cpuacct_mount, false, ""},
-        [UNIFIED] = {NULL, paths->unified, unified_mount, false, ""},
+        [UNIFIED] = {NULL, paths->unified, paths->unified_mount, false, ""},
     };
     int n = snprintf(groups, sizeof groups, "%s/%s/cgroup", proc_root, pid);
     int m = snprintf(mounts, sizeof mounts, "%s/%s/mountinfo", proc_root, pid);
@@ -230,7 +228,19 @@ probe_status probe_cgroup_find(probe_cgroup_paths *paths, const char *proc_root,
     if (read_mounts(all, fs_root, mounts) != PROBE_OK) {
         return probe_fail_detail(error, PROBE_E_ABSENT, errno, "mounts of the process", mounts);
     }
-    settle(paths, unified_mount);
+    paths->exact_memory = all[MEMORY].exact;
+    paths->exact_cpuacct = all[CPUACCT].exact;
+    paths->exact_unified = all[UNIFIED].exact;
+    return PROBE_OK;
+}
+
+probe_status probe_cgroup_find(probe_cgroup_paths *paths, const char *proc_root,
+                               const char *fs_root, const char *pid, probe_error *error) {
+    probe_status status = probe_cgroup_locate(paths, proc_root, fs_root, pid, error);
+    if (status != PROBE_OK) {
+        return status;
+    }
+    probe_cgroup_settle(paths);
     if (paths->version == 0) {
         memset(paths, 0, sizeof *paths);
         return probe_fail(error, PROBE_E_ABSENT, 0, "control group with memory figures");

@@ -271,6 +271,14 @@ static uint64_t read_memory_total(const char *proc_root) {
     return found ? kib * 1024 : 0;
 }
 
+static void take_baseline(probe_cgroup_reader *reader, const char *proc_root) {
+    reader->memory_total = read_memory_total(proc_root);
+    reader->last.version = reader->paths.version;
+    probe_cgroup_step(reader);
+    memcpy(reader->baseline, reader->last.value, sizeof reader->baseline);
+    reader->baseline_valid = reader->last.valid;
+}
+
 probe_status probe_cgroup_open(probe_cgroup_reader *reader, const char *proc_root,
                                const char *fs_root, const char *pid, probe_error *error) {
     memset(reader, 0, sizeof *reader);
@@ -278,13 +286,27 @@ probe_status probe_cgroup_open(probe_cgroup_reader *reader, const char *proc_roo
     if (status != PROBE_OK) {
         return status;
     }
-    reader->memory_total = read_memory_total(proc_root);
-    reader->last.version = reader->paths.version;
     reader->last.shared = probe_cgroup_shared(reader->paths.memory, proc_root, pid);
-    probe_cgroup_step(reader);
-    memcpy(reader->baseline, reader->last.value, sizeof reader->baseline);
-    reader->baseline_valid = reader->last.valid;
+    take_baseline(reader, proc_root);
     return PROBE_OK;
+}
+
+void probe_cgroup_open_own(probe_cgroup_reader *reader, const probe_cgroup_paths *paths,
+                           const char *proc_root) {
+    memset(reader, 0, sizeof *reader);
+    reader->paths = *paths;
+    take_baseline(reader, proc_root);
+}
+
+void probe_cgroup_step_ended(probe_cgroup_reader *reader) {
+    static const probe_cgroup_key gauges[] = {PROBE_CG_MEMORY_CURRENT, PROBE_CG_MEMORY_RSS};
+    probe_cgroup_reading before = reader->last;
+    probe_cgroup_step(reader);
+    for (size_t i = 0; i < sizeof gauges / sizeof gauges[0]; i++) {
+        if (has(&before, gauges[i])) {
+            set(&reader->last, gauges[i], before.value[gauges[i]]);
+        }
+    }
 }
 
 void probe_cgroup_get(const probe_cgroup_reader *reader, probe_cgroup_reading *reading) {

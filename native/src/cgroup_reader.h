@@ -58,6 +58,9 @@ typedef struct {
                                beside v1 */
     char memory_mount[PATH_MAX]; /* mount points, where the walk over ancestors ends */
     char cpu_mount[PATH_MAX];
+    char unified_mount[PATH_MAX];
+    bool exact_memory, exact_cpuacct, exact_unified; /* as located, the directory was the group's
+                                                        own, not merely the mount point */
 } probe_cgroup_paths;
 
 typedef struct {
@@ -68,9 +71,19 @@ typedef struct {
     uint32_t baseline_valid;
 } probe_cgroup_reader;
 
-/* Finds the group of process pid ("self" for the caller) through <proc_root>/<pid>/cgroup and
- * mountinfo; fs_root is put before every mount point ("" on a live system; a directory in tests).
- * PROBE_E_ABSENT when no directory with memory figures exists: paths->version is then 0. */
+/* Finds the directories of process pid's group as the kernel tells them, before it is known which
+ * of them are of use: memory, cpu and cpuacct of v1, and unified. A directory of which exact_* is
+ * false is merely the mount point, which shows some other group. */
+probe_status probe_cgroup_locate(probe_cgroup_paths *paths, const char *proc_root,
+                                 const char *fs_root, const char *pid, probe_error *error);
+
+/* From directories as located to those that are read: the host's root groups are left out, and a
+ * controller lives in exactly one hierarchy, so what v1 does not have can only be in v2. */
+void probe_cgroup_settle(probe_cgroup_paths *paths);
+
+/* Both in one: the group of process pid ("self" for the caller) through <proc_root>/<pid>/cgroup
+ * and mountinfo; fs_root is put before every mount point ("" on a live system; a directory in
+ * tests). PROBE_E_ABSENT when no directory with memory figures exists: paths->version is then 0. */
 probe_status probe_cgroup_find(probe_cgroup_paths *paths, const char *proc_root,
                                const char *fs_root, const char *pid, probe_error *error);
 
@@ -79,9 +92,16 @@ probe_status probe_cgroup_find(probe_cgroup_paths *paths, const char *proc_root,
 probe_status probe_cgroup_open(probe_cgroup_reader *reader, const char *proc_root,
                                const char *fs_root, const char *pid, probe_error *error);
 
+/* As probe_cgroup_open for a group that is known and nobody else's: it was just made. */
+void probe_cgroup_open_own(probe_cgroup_reader *reader, const probe_cgroup_paths *paths,
+                           const char *proc_root);
+
 /* Reads everything once more. Gauges that are gone keep their last value. Never fails: what cannot
  * be read is not valid. */
 void probe_cgroup_step(probe_cgroup_reader *reader);
+
+/* As step, but keeps the gauges of the step before: the task has ended, and its memory is gone. */
+void probe_cgroup_step_ended(probe_cgroup_reader *reader);
 
 /* The state as of the last step: counters as differences since open. */
 void probe_cgroup_get(const probe_cgroup_reader *reader, probe_cgroup_reading *reading);

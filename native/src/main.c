@@ -199,6 +199,16 @@ static void conclude(const probe_measurement *m, audience ears) {
     }
 }
 
+/* Starts the command, in groups of its own if there are any. 0, or errno. */
+static int spawn(probe_task *task, probe_measurement *m, char **command) {
+    probe_task_groups groups = {0};
+    _Static_assert(PROBE_TASK_GROUPS == (int)PROBE_OWN_COUNT, "one descriptor per hierarchy");
+    memcpy(groups.procs, m->own.procs, sizeof groups.procs);
+    int code = probe_task_spawn(task, command, m->own.active ? &groups : NULL);
+    probe_measurement_entered(m, groups.errors);
+    return code;
+}
+
 static int run(const probe_options *options) {
     static probe_measurement m; /* some 250 KiB, of which a short task touches little */
     static char helper[PATH_MAX];
@@ -210,13 +220,15 @@ static int run(const probe_options *options) {
         .nvml_library = options->nvml_library,
         .scope = PROBE_SCOPE_DESCENDANTS,
         .interval_ns = options->interval_ns,
+        .cgroup_mode = options->cgroup_mode,
     };
     audience ears = choose_audience(options);
     probe_measurement_open(&m, &config);
     probe_task_prepare(&task);
     probe_measurement_start(&m);
-    int code = probe_task_spawn(&task, options->command);
+    int code = spawn(&task, &m, options->command);
     if (code != 0) {
+        probe_measurement_close(&m);
         return explain_exec_failure(code, options->command[0]);
     }
     drop_inherited(ears.fd, m.target.directory);

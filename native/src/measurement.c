@@ -1,6 +1,7 @@
 #include "measurement.h"
 
 #include "clock.h"
+#include <stdio.h>
 #include <unistd.h>
 
 /* A SIGKILL leaves no chance for a last word: the trace is replaced often at first, then every half
@@ -30,15 +31,27 @@ void probe_measurement_open(probe_measurement *m, const probe_measurement_config
         (void)probe_trace_file_open(&m->target, config->workdir, config->trace_file,
                                     &m->file_error);
     }
+    m->own.active = false;
+    if (config->cgroup_mode == PROBE_CGROUP_OWN) {
+        probe_cgroup_own_open(&m->own, "/proc", "");
+    }
     const probe_sampler_config sampler = {.proc_root = "/proc",
                                           .fs_root = "",
                                           .scope = config->scope,
-                                          .interval_ns = config->interval_ns};
+                                          .interval_ns = config->interval_ns,
+                                          .cgroup_mode = config->cgroup_mode,
+                                          .own_group = m->own.active ? &m->own.paths : NULL};
     probe_sampler_open(&m->sampler, &sampler);
 }
 
 void probe_measurement_start(probe_measurement *m) {
     probe_sampler_start(&m->sampler, probe_clock_mono_ns(), probe_clock_wall_ms());
+}
+
+void probe_measurement_entered(probe_measurement *m, const int errors[PROBE_OWN_COUNT]) {
+    if (m->own.active && !probe_cgroup_own_entered(&m->own, errors)) {
+        m->sampler.cgroup_omitted = true;
+    }
 }
 
 void probe_measurement_begin(probe_measurement *m) {
@@ -86,6 +99,27 @@ static const char *gpu_note(const probe_gpu_reader *gpu, bool final) {
                : gpu->last.note;
 }
 
+static void add_cgroup_notes(probe_measurement *m) {
+    const char *why = m->sampler.cgroup_shared;
+    if (m->config.cgroup_mode == PROBE_CGROUP_OWN) {
+        for (size_t i = 0; i < PROBE_OWN_NOTES; i++) {
+            probe_trace_note(&m->trace, m->own.notes[i]);
+        }
+    }
+    if (why == NULL) {
+        return;
+    }
+    (void)snprintf(
+        m->cgroup_note, sizeof m->cgroup_note,
+        m->sampler.cgroup_omitted
+            ? "cgroup: left out, because the group is not the task's own (%s); gpu-probe "
+              "--cgroup own gives the task one, --cgroup shared writes this one"
+            : "cgroup: the group is not the task's own (%s); its memory figures include "
+              "others'",
+        why);
+    probe_trace_note(&m->trace, m->cgroup_note);
+}
+
 /* Fills the trace with the figures as of now_ns and writes it. */
 static void write_trace(probe_measurement *m, int64_t now_ns) {
     probe_trace *trace = &m->trace;
@@ -98,16 +132,16 @@ static void write_trace(probe_measurement *m, int64_t now_ns) {
     trace->host = &m->sampler.host;
     probe_sampler_summarize(&m->sampler, now_ns, &trace->proc);
     trace->samples = m->sampler.samples;
-    probe_cgroup_get(&m->sampler.cgroup, &trace->cgroup);
+    trace->cgroup = (probe_cgroup_reading){0};
+    if (!m->sampler.cgroup_omitted) {
+        probe_cgroup_get(&m->sampler.cgroup, &trace->cgroup);
+    }
     trace->gpu = m->gpu.any ? &m->gpu.last : NULL;
     trace->note_count = 0;
     trace->gpu_note = gpu_note(&m->gpu, trace->final);
     probe_trace_note(trace, trace->gpu_note);
-    trace->cgroup_shared = m->sampler.cgroup_shared;
-    if (trace->cgroup.valid != 0 && trace->cgroup_shared) {
-        probe_trace_note(
-            trace, "cgroup: the group is not the task's own; its memory figures include others'");
-    }
+    trace->cgroup_shared = m->sampler.cgroup_shared != NULL;
+    add_cgroup_notes(m);
     if (m->sampler.tree.truncated) {
         probe_trace_note(trace,
                          "proc: more than 4096 processes at once: the others were not sampled");
@@ -131,8 +165,14 @@ void probe_measurement_checkpoint(probe_measurement *m) {
 }
 
 void probe_measurement_end(probe_measurement *m) {
-    probe_sampler_step(&m->sampler, probe_clock_mono_ns());
+    probe_sampler_end(&m->sampler, probe_clock_mono_ns());
     probe_gpu_finish(&m->gpu, gpu_wait_ms);
+}
+
+static void close_own(probe_measurement *m) {
+    if (m->own.active) {
+        probe_cgroup_own_close(&m->own);
+    }
 }
 
 void probe_measurement_finish(probe_measurement *m, int64_t end_ns, const probe_outcome *outcome) {
@@ -141,10 +181,12 @@ void probe_measurement_finish(probe_measurement *m, int64_t end_ns, const probe_
     m->trace.exit_status = outcome->exit_status;
     m->trace.signalled = outcome->signalled;
     m->trace.signal = outcome->signal;
+    close_own(m); /* before the trace, which tells what went wrong */
     write_trace(m, end_ns);
 }
 
 void probe_measurement_close(probe_measurement *m) {
+    close_own(m);
     probe_gpu_close(&m->gpu);
     probe_trace_file_close(&m->target);
 }

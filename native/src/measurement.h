@@ -3,6 +3,7 @@
 #ifndef PROBE_MEASUREMENT_H
 #define PROBE_MEASUREMENT_H
 
+#include "cgroup_own.h"
 #include "gpu_reader.h"
 #include "sampler.h"
 #include "trace.h"
@@ -17,6 +18,7 @@ typedef struct {
     const char *nvml_library; /* NULL: the driver's own */
     probe_usage_scope scope;
     int64_t interval_ns;
+    probe_cgroup_mode cgroup_mode;
 } probe_measurement_config;
 
 /* How a command ended; zero for in-process use. */
@@ -27,6 +29,8 @@ typedef struct {
 
 typedef struct {
     probe_measurement_config config; /* its strings are the caller's */
+    probe_cgroup_own own;            /* made with PROBE_CGROUP_OWN */
+    char cgroup_note[320];
     probe_sampler sampler;
     probe_gpu_reader gpu;
     probe_trace_file target;
@@ -43,6 +47,9 @@ void probe_measurement_open(probe_measurement *m, const probe_measurement_config
 
 /* The task starts now. */
 void probe_measurement_start(probe_measurement *m);
+
+/* The command has been executed, and has entered the groups of own.procs or not: an errno each. */
+void probe_measurement_entered(probe_measurement *m, const int errors[PROBE_OWN_COUNT]);
 
 /* The task runs: first sample, GPU helper, first trace. */
 void probe_measurement_begin(probe_measurement *m);
@@ -64,6 +71,7 @@ void probe_measurement_end(probe_measurement *m);
  * reaped. */
 void probe_measurement_finish(probe_measurement *m, int64_t end_ns, const probe_outcome *outcome);
 
+/* Also without begin and finish, when the command could not be executed. */
 void probe_measurement_close(probe_measurement *m);
 
 #endif

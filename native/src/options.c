@@ -14,6 +14,10 @@ const char probe_help[] =
     "  --trace-file FILE     write the trace to FILE instead\n"
     "  --interval TIME       time between samples, with a unit: 250ms, 1s (default: 1s; at least "
     "10ms)\n"
+    "  --cgroup WHICH        which control group the cgroup block is about (default: auto)\n"
+    "                        auto: the one we run in, left out if it is not COMMAND's alone\n"
+    "                        own: one made for COMMAND, if permitted, else as auto\n"
+    "                        shared: the one we run in, in any case;  off: none\n"
     "  --summary             print six lines on stderr when COMMAND has ended\n"
     "                        (default on a terminal, unless a workflow engine runs us)\n"
     "  --no-summary          do not\n"
@@ -77,9 +81,26 @@ static void set_interval(probe_options *options, const char *value) {
     }
 }
 
+static void set_cgroup_mode(probe_options *options, const char *value) {
+    static const char *const names[] = {
+        [PROBE_CGROUP_AUTO] = "auto",
+        [PROBE_CGROUP_OWN] = "own",
+        [PROBE_CGROUP_SHARED] = "shared",
+        [PROBE_CGROUP_OFF] = "off",
+    };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(value, names[i]) == 0) {
+            options->cgroup_mode = (probe_cgroup_mode)i;
+            return;
+        }
+    }
+    fail(options, "--cgroup: '%.80s' is none of auto, own, shared and off", value);
+}
+
 /* One option that takes a value. True: there was one, and argv is past it (or an error is set). */
 static bool parse_value(probe_options *options, char ***argv) {
-    const char *const names[] = {"--workdir", "--trace-file", "--interval", "--nvml-library"};
+    const char *const names[] = {"--workdir", "--trace-file", "--interval", "--cgroup",
+                                 "--nvml-library"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         bool missing = false;
         const char *value = value_of(argv, names[i], &missing);
@@ -101,6 +122,9 @@ static bool parse_value(probe_options *options, char ***argv) {
             break;
         case 2:
             set_interval(options, value);
+            break;
+        case 3:
+            set_cgroup_mode(options, value);
             break;
         default:
             options->nvml_library = value;

@@ -2,6 +2,7 @@
 #ifndef PROBE_OPTIONS_H
 #define PROBE_OPTIONS_H
 
+#include "cgroup_mode.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -15,6 +16,7 @@ typedef struct {
     bool place_given;         /* workdir or trace_file came from the user */
     bool summary, summary_given;
     int64_t interval_ns;
+    probe_cgroup_mode cgroup_mode;
     char **command;  /* NULL-terminated, within argv */
     char error[256]; /* for PROBE_USAGE_ERROR: what is wrong and what is right */
 } probe_options;

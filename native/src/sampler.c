@@ -34,14 +34,48 @@ static void walk(probe_sampler *sampler) {
     probe_tree_walk(&sampler->tree, sampler->config.proc_root, getpid(), sampler->excluded);
 }
 
-void probe_sampler_open(probe_sampler *sampler, const probe_sampler_config *config) {
-    *sampler = (probe_sampler){.config = *config};
-    (void)probe_cgroup_open(&sampler->cgroup, config->proc_root, config->fs_root, "self", NULL);
+/* Why the group as it was at open is not the task's own; NULL: it is. */
+static const char *why_shared(const probe_sampler *sampler) {
     probe_cgroup_reading before;
     probe_cgroup_get(&sampler->cgroup, &before);
-    bool as_new = before.value[PROBE_CG_MEMORY_RSS] <= waiting_rss_bytes &&
-                  before.value[PROBE_CG_MEMORY_PEAK] <= earlier_peak_bytes;
-    sampler->cgroup_shared = before.shared || !as_new;
+    if (before.shared) {
+        return "other processes are in it, or that cannot be ruled out";
+    }
+    if (sampler->config.scope != PROBE_SCOPE_DESCENDANTS) {
+        /* In-process, what the group holds now is this process's own; an earlier peak is not this
+         * measurement's. */
+        return before.value[PROBE_CG_MEMORY_PEAK] >
+                       before.value[PROBE_CG_MEMORY_CURRENT] + earlier_peak_bytes
+                   ? "its memory peak is of the time before the measurement"
+                   : NULL;
+    }
+    if (before.value[PROBE_CG_MEMORY_RSS] > waiting_rss_bytes) {
+        return "it held more than 8 MiB before the task started";
+    }
+    if (before.value[PROBE_CG_MEMORY_PEAK] > earlier_peak_bytes) {
+        return "its memory peak was above 64 MiB before the task started";
+    }
+    return NULL;
+}
+
+static void open_cgroup(probe_sampler *sampler) {
+    const probe_sampler_config *config = &sampler->config;
+    if (config->cgroup_mode == PROBE_CGROUP_OFF) {
+        sampler->cgroup_omitted = true;
+    } else if (config->cgroup_mode == PROBE_CGROUP_OWN && config->own_group != NULL) {
+        probe_cgroup_open_own(&sampler->cgroup, config->own_group, config->proc_root);
+    } else {
+        (void)probe_cgroup_open(&sampler->cgroup, config->proc_root, config->fs_root, "self", NULL);
+        bool any = sampler->cgroup.last.valid != 0;
+        sampler->cgroup_shared = any ? why_shared(sampler) : NULL;
+        sampler->cgroup_omitted =
+            sampler->cgroup_shared != NULL && config->cgroup_mode != PROBE_CGROUP_SHARED;
+    }
+}
+
+void probe_sampler_open(probe_sampler *sampler, const probe_sampler_config *config) {
+    *sampler = (probe_sampler){.config = *config};
+    open_cgroup(sampler);
     probe_proc_memory self;
     if (probe_proc_read_memory(config->proc_root, getpid(), &self) == PROBE_OK) {
         sampler->baseline_vm_peak_kib = self.vm_peak_kib;
@@ -81,7 +115,7 @@ static void add_self(probe_sampler *sampler, probe_tree_memory *sum) {
     }
 }
 
-void probe_sampler_step(probe_sampler *sampler, int64_t now_ns) {
+static void sample_tree(probe_sampler *sampler) {
     probe_tree_memory sum;
     walk(sampler);
     probe_tree_read_memory(&sampler->tree, sampler->config.proc_root, &sum);
@@ -95,7 +129,23 @@ void probe_sampler_step(probe_sampler *sampler, int64_t now_ns) {
         sampler->vm_peak_kib = larger(sampler->vm_peak_kib, sum.largest_vm_peak_kib);
         sampler->vm_hwm_kib = larger(sampler->vm_hwm_kib, sum.largest_vm_hwm_kib);
     }
-    probe_cgroup_step(&sampler->cgroup);
+}
+
+void probe_sampler_step(probe_sampler *sampler, int64_t now_ns) {
+    sample_tree(sampler);
+    if (!sampler->cgroup_omitted) {
+        probe_cgroup_step(&sampler->cgroup);
+    }
+    sampler->next_ns = next_due(sampler, now_ns);
+}
+
+void probe_sampler_end(probe_sampler *sampler, int64_t now_ns) {
+    if (sampler->cgroup_omitted || sampler->config.scope == PROBE_SCOPE_PROCESS) {
+        probe_sampler_step(sampler, now_ns);
+        return;
+    }
+    sample_tree(sampler);
+    probe_cgroup_step_ended(&sampler->cgroup);
     sampler->next_ns = next_due(sampler, now_ns);
 }
 

@@ -3,6 +3,7 @@
 #ifndef PROBE_SAMPLER_H
 #define PROBE_SAMPLER_H
 
+#include "cgroup_mode.h"
 #include "cgroup_reader.h"
 #include "proc_reader.h"
 #include "proc_tree.h"
@@ -14,6 +15,9 @@ typedef struct {
     const char *fs_root;   /* "" ; put before the mount points of control groups */
     probe_usage_scope scope;
     int64_t interval_ns;
+    probe_cgroup_mode cgroup_mode;
+    const probe_cgroup_paths *own_group; /* for PROBE_CGROUP_OWN, copied; NULL: there is none, which
+                                            makes it PROBE_CGROUP_AUTO */
 } probe_sampler_config;
 
 typedef struct {
@@ -22,9 +26,11 @@ typedef struct {
     probe_usage_reader usage;
     probe_cgroup_reader cgroup;
     probe_tree tree;
-    bool cgroup_shared; /* the group is not the task's own: its memory figures include others' */
-    pid_t excluded;     /* a child of ours that is not the task's, with its descendants; 0: none */
-    int64_t start_ns;   /* CLOCK_MONOTONIC */
+    const char *cgroup_shared; /* why the group is not the task's own, so that its memory figures
+                                  include others'; NULL: it is. A static string */
+    bool cgroup_omitted;       /* the group is not read and has no block */
+    pid_t excluded;   /* a child of ours that is not the task's, with its descendants; 0: none */
+    int64_t start_ns; /* CLOCK_MONOTONIC */
     int64_t start_wall_ms;            /* ms since 1970 */
     int64_t next_ns;                  /* when the next step is due */
     uint32_t samples;                 /* steps that could read at least one process */
@@ -57,6 +63,10 @@ void probe_sampler_read_host(probe_sampler *sampler);
 /* Takes one sample and sets next_ns: 2, 5, 10, 20, 50, 100, 200 and 500 ms after the start, then
  * every interval. Never fails. */
 void probe_sampler_step(probe_sampler *sampler, int64_t now_ns);
+
+/* The task, if it is a child, has ended but is not reaped: takes the last sample, and leaves the
+ * gauges of its group as they were before. */
+void probe_sampler_end(probe_sampler *sampler, int64_t now_ns);
 
 /* The figures as of now. Reads the exact counters, but takes no sample. */
 void probe_sampler_summarize(probe_sampler *sampler, int64_t now_ns, probe_proc_block *block);

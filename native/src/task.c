@@ -66,33 +66,48 @@ static int execute_by_path(char **command, char **shell_command) {
     }
 }
 
+/* The memory of an executed command is charged to the group it is in at exec: nothing of the
+ * wrapper's goes along. */
+static void enter(probe_task_groups *groups) {
+    for (size_t i = 0; groups != NULL && i < PROBE_TASK_GROUPS; i++) {
+        if (groups->procs[i] >= 0 && write(groups->procs[i], "0", 1) != 1) {
+            groups->errors[i] = errno;
+        }
+    }
+}
+
+/* What the child shares with its parent until exec. */
+typedef struct {
+    char **command, **shell_command;
+    probe_task_groups *groups;
+    volatile int code; /* errno of exec */
+} execution;
+
 /* In the child, which borrows its parent's memory until exec: only async-signal-safe calls. */
-static _Noreturn void execute(const probe_task *task, pid_t parent, char **command,
-                              char **shell_command, volatile int *code) {
+static _Noreturn void execute(const probe_task *task, pid_t parent, execution *e) {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a SIGKILL for the wrapper is meant for the command */
     if (getppid() == parent) {
+        enter(e->groups);
         (void)sigaction(SIGCHLD, &task->inherited_chld, NULL);
         set_mask(SIG_SETMASK, task->inherited_mask, NULL);
-        *code = execute_by_path(command, shell_command);
+        e->code = execute_by_path(e->command, e->shell_command);
     } else {
-        *code = ESRCH;
+        e->code = ESRCH;
     }
     _exit(127);
 }
 
 /* vfork: the parent goes on at the moment of exec, and errno comes back through shared memory. */
-static pid_t spawn(const probe_task *task, char **command, char **shell_command,
-                   volatile int *code) {
+static pid_t spawn(const probe_task *task, execution *e) {
     pid_t parent = getpid();
     pid_t pid = vfork();
     if (pid == 0) {
-        execute(task, parent, command, shell_command, code);
+        execute(task, parent, e);
     }
     return pid;
 }
 
-int probe_task_spawn(probe_task *task, char **command) {
-    volatile int code = 0;
+int probe_task_spawn(probe_task *task, char **command, probe_task_groups *groups) {
     size_t words = 1; /* with the NULL at the end */
     while (command[words - 1] != NULL) {
         words++;
@@ -102,15 +117,16 @@ int probe_task_spawn(probe_task *task, char **command) {
         return ENOMEM;
     }
     memcpy(shell_command + 2, command + 1, (words - 1) * sizeof *command);
-    pid_t pid = spawn(task, command, shell_command, &code);
+    execution e = {.command = command, .shell_command = shell_command, .groups = groups};
+    pid_t pid = spawn(task, &e);
     int failed = errno;
     free(shell_command);
     if (pid < 0) {
         return failed;
     }
-    if (code != 0) {
+    if (e.code != 0) {
         (void)waitpid(pid, NULL, 0);
-        return code;
+        return e.code;
     }
     task->pid = pid;
     return 0;

@@ -7,6 +7,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+enum { PROBE_TASK_GROUPS = 3 };
+
+/* Control groups that the command enters before it is executed, each by writing "0" to the open
+ * descriptor of its cgroup.procs; -1: none. */
+typedef struct {
+    int procs[PROBE_TASK_GROUPS];
+    int errors[PROBE_TASK_GROUPS]; /* why it could not enter; 0: it did */
+} probe_task_groups;
+
 typedef struct {
     pid_t pid;
     uint64_t
@@ -20,8 +29,9 @@ typedef struct {
  * orphans. */
 void probe_task_prepare(probe_task *task);
 
-/* Starts the command and returns when it has been executed: 0, or the errno of fork or exec. */
-int probe_task_spawn(probe_task *task, char **command);
+/* Starts the command and returns when it has been executed: 0, or the errno of fork or exec. A
+ * group that it cannot enter does not keep it from starting. groups: NULL for none. */
+int probe_task_spawn(probe_task *task, char **command, probe_task_groups *groups);
 
 /* Waits for a signal until deadline_ns (CLOCK_MONOTONIC). Returns its number, 0 at the deadline. */
 int probe_task_wait_signal(int64_t deadline_ns, siginfo_t *info);

@@ -26,8 +26,9 @@ series 0 throttle 0 0x44
 @pytest.fixture
 def trace(gpu_wrapper: Wrapper, scenario: Callable[[str], None]) -> dict[str, Any]:
     scenario(SCENARIO)
+    options = ["--cgroup", "shared"]  # with the block, whoever else is in the group
     at = str(time.monotonic_ns() - 60 * 10**9)
-    assert gpu_wrapper.run("sleep", "0.8", NVMLMOCK_T0=at).returncode == 0
+    assert gpu_wrapper.run("sleep", "0.8", options=options, NVMLMOCK_T0=at).returncode == 0
     return gpu_wrapper.trace()
 
 

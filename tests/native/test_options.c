@@ -74,10 +74,22 @@ static void the_library_may_come_from_the_environment(void) {
     CHECK(parse("true", NULL, NULL, NULL)->nvml_library == NULL);
 }
 
+static void the_control_group_is_chosen_by_name(void) {
+    CHECK_INT(parse("true", NULL, NULL, NULL)->cgroup_mode, PROBE_CGROUP_AUTO);
+    CHECK_INT(parse("--cgroup", "own", "true", NULL)->cgroup_mode, PROBE_CGROUP_OWN);
+    CHECK_INT(parse("--cgroup=shared", "true", NULL, NULL)->cgroup_mode, PROBE_CGROUP_SHARED);
+    CHECK_INT(parse("--cgroup=off", "true", NULL, NULL)->cgroup_mode, PROBE_CGROUP_OFF);
+    CHECK_INT(parse("--cgroup=auto", "true", NULL, NULL)->cgroup_mode, PROBE_CGROUP_AUTO);
+    CHECK_STR(parsed.command[0], "true");
+    CHECK_INT(parse("--cgroup", "mine", "true", NULL)->action, PROBE_USAGE_ERROR);
+    CHECK_STR(parsed.error, "--cgroup: 'mine' is none of auto, own, shared and off");
+}
+
 int main(void) {
     durations_need_a_unit();
     options_end_at_the_command();
     mistakes_are_named();
     the_library_may_come_from_the_environment();
+    the_control_group_is_chosen_by_name();
     return check_failures();
 }
