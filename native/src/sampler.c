@@ -89,6 +89,7 @@ void probe_sampler_step(probe_sampler *sampler, int64_t now_ns) {
     if (sampler->config.scope == PROBE_SCOPE_PROCESS) {
         add_self(sampler, &sum);
     }
+    sampler->memory = sum;
     if (sum.processes > 0) {
         sampler->samples++;
         sampler->vm_size_kib = larger(sampler->vm_size_kib, sum.vm_size_kib);

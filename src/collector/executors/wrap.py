@@ -31,10 +31,13 @@ def find_wrapper(environment: Mapping[str, str]) -> Path | None:
 
 
 def wrap_command(argv: Sequence[str], *, wrapper: Path | None, workdir: Path) -> list[str]:
-    """Return the command under gpu-probe, its trace in `workdir`; the bare command without one."""
+    """Return the command under gpu-probe, its trace and timeline in `workdir`.
+
+    Without a wrapper it is the bare command.
+    """
     if wrapper is None:
         return list(argv)
-    return [str(wrapper), "--workdir", str(workdir), "--", *argv]
+    return [str(wrapper), "--workdir", str(workdir), "--timeline", "--", *argv]
 
 
 def _executable(path: Path) -> Path | None:
