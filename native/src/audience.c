@@ -62,10 +62,14 @@ probe_audience probe_audience_choose(const probe_options *options) {
     return a;
 }
 
+bool probe_audience_follows(const probe_audience *ears) {
+    return ears->fd >= 0 && !ears->summary;
+}
+
 void probe_audience_follow(probe_audience *ears, pid_t pid) {
     char path[32];
     struct stat now;
-    if (ears->fd < 0 || ears->summary) {
+    if (!probe_audience_follows(ears)) {
         return;
     }
     (void)snprintf(path, sizeof path, "/proc/%d/fd/2", (int)pid);

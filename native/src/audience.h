@@ -23,9 +23,12 @@ void probe_say(int fd, const char *text);
 probe_audience probe_audience_choose(const probe_options *options);
 
 /* A command that closes its stderr, or sends it elsewhere, means its reader to see the end, which
- * our copy would hold back: it goes as well, at the next sample at the latest. After the command's
+ * our copy would hold back: it goes as well, within a second. After the command's
  * death its stderr cannot be reached any more, so a copy must be kept for last words. */
 void probe_audience_follow(probe_audience *ears, pid_t pid);
+
+/* Whether the above has anything to do: it should be called once a second then. */
+bool probe_audience_follows(const probe_audience *ears);
 
 /* Nobody waits for a reader that has stopped reading. */
 bool probe_audience_takes_a_line(int fd);

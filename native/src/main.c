@@ -109,7 +109,10 @@ static int64_t watch(probe_measurement *m, probe_task *task, probe_audience *ear
             return end_ns;
         }
         siginfo_t info;
-        switch (probe_task_wait_signal(probe_measurement_next_ns(m), &info)) {
+        int64_t due_ns = probe_measurement_next_ns(m);
+        int64_t look_ns = probe_clock_mono_ns() + PROBE_NS_PER_S; /* long intervals are no excuse */
+        due_ns = probe_audience_follows(ears) && look_ns < due_ns ? look_ns : due_ns;
+        switch (probe_task_wait_signal(due_ns, &info)) {
         case 0:
             probe_measurement_step(m);
             probe_audience_follow(ears, task->pid);

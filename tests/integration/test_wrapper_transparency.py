@@ -116,8 +116,9 @@ def test_group_session_signals_and_descriptors_are_unchanged(wrapper: Wrapper) -
 
 
 def test_a_reader_sees_the_end_when_the_command_closes_its_output(wrapper: Wrapper) -> None:
-    """At once on stdout; on stderr, of which the wrapper keeps a copy, at its next sample."""
-    process = wrapper.start("sh", "-c", "echo out; echo err >&2; exec >&- 2>&-; read line")
+    """At once on stdout; on stderr, of which the wrapper keeps a copy, within a second."""
+    script = "echo out; echo err >&2; exec >&- 2>&-; read line"
+    process = wrapper.start("sh", "-c", script, options=["--interval", "30s"])
     assert process.stdout is not None
     assert process.stderr is not None
     assert process.stdin is not None
