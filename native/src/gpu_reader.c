@@ -18,18 +18,16 @@
 
 extern char **environ;
 
-/* Without one of these nodes no NVML call can succeed, and the driver's library is not even loaded.
- */
-static bool may_have_gpu(const char *dev_root) {
+const char *probe_gpu_device_node(const char *dev_root) {
     static const char *const nodes[] = {"nvidiactl", "nvidia-caps", "dxg", "nvhost-ctrl-gpu"};
     char path[PATH_MAX];
     for (size_t i = 0; i < sizeof nodes / sizeof nodes[0]; i++) {
         if (probe_path_join(path, sizeof path, dev_root, nodes[i]) == PROBE_OK &&
             access(path, F_OK) == 0) {
-            return true;
+            return nodes[i];
         }
     }
-    return false;
+    return NULL;
 }
 
 /* Moves a descriptor out of the range that the helper's own numbers lie in. */
@@ -109,7 +107,7 @@ static int spawn(probe_gpu_reader *reader, const probe_gpu_config *config, int c
 
 void probe_gpu_open(probe_gpu_reader *reader, const probe_gpu_config *config) {
     *reader = (probe_gpu_reader){.channel = -1};
-    if (config->nvml_library == NULL && !may_have_gpu(config->dev_root)) {
+    if (config->nvml_library == NULL && probe_gpu_device_node(config->dev_root) == NULL) {
         (void)snprintf(reader->note, sizeof reader->note, "no NVIDIA device node below %s",
                        config->dev_root);
         return;

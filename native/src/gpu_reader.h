@@ -25,6 +25,10 @@ typedef struct {
     char note[PROBE_GPU_NOTE_SIZE]; /* why there is no helper; empty: there is one */
 } probe_gpu_reader;
 
+/* The name of a device node that shows that there may be a GPU; NULL: there is none. Without one no
+ * NVML call can succeed, and the driver's library is not even loaded. */
+const char *probe_gpu_device_node(const char *dev_root);
+
 /* Starts the helper, if a library is named or a device node exists; does not wait for it. The task
  * goes on without it: what went wrong is in note. Call it from a thread that lives as long as the
  * reader: the helper dies with it. */

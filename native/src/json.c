@@ -179,6 +179,26 @@ void probe_json_double(probe_json *json, const char *key, double value) {
     }
 }
 
+void probe_json_fixed(probe_json *json, const char *key, double value, int decimals) {
+    static const double scales[] = {1, 10, 100, 1000};
+    if (!isfinite(value) || value < 0 || value * scales[decimals] > 9e15) {
+        probe_json_null(json, key);
+        return;
+    }
+    char number[24];
+    char *start = number + sizeof number;
+    uint64_t scaled = (uint64_t)(value * scales[decimals] + 0.5);
+    for (int digits = 0; digits <= decimals || scaled > 0; digits++) {
+        if (digits == decimals && decimals > 0) {
+            *--start = '.';
+        }
+        *--start = (char)('0' + scaled % 10);
+        scaled /= 10;
+    }
+    put_member(json, key);
+    put(json, start, (size_t)(number + sizeof number - start));
+}
+
 void probe_json_string(probe_json *json, const char *key, const char *value) {
     put_member(json, key);
     put_quoted(json, value);

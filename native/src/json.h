@@ -33,6 +33,10 @@ void probe_json_null(probe_json *json, const char *key);
  * that the type stays a float. Not finite: null (NaN and Infinity are not JSON). */
 void probe_json_double(probe_json *json, const char *key, double value);
 
+/* With so many decimals (0 to 3), rounded; for long lists of magnitudes below 2^53. Not finite or
+ * negative: null. */
+void probe_json_fixed(probe_json *json, const char *key, double value, int decimals);
+
 /* Bytes that are not valid UTF-8 become U+FFFD. */
 void probe_json_string(probe_json *json, const char *key, const char *value);
 

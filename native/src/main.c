@@ -1,6 +1,10 @@
 /* gpu-probe: runs a command unchanged and writes down what it used. The lifecycle, top to bottom.
  */
+#include "audience.h"
+#include "check.h"
 #include "clock.h"
+#include "gpu_summary.h"
+#include "last_words.h"
 #include "measurement.h"
 #include "options.h"
 #include "report.h"
@@ -18,27 +22,6 @@
 
 enum { EXIT_OWN_ERROR = 125, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
 
-/* Who listens to our own words at the end. */
-typedef struct {
-    int fd; /* our own copy of stderr; -1: nobody */
-    bool summary;
-    bool unicode;
-} audience;
-
-static void say(int fd, const char *text) {
-    size_t length = strlen(text);
-    while (length > 0) {
-        ssize_t n = write(fd, text, length);
-        if (n <= 0 && errno != EINTR) {
-            return; /* nobody reads it: not the task's fault */
-        }
-        if (n > 0) {
-            text += n;
-            length -= (size_t)n;
-        }
-    }
-}
-
 /* The helper lies beside this executable, however that was found. */
 static bool find_helper(char *path, size_t size) {
     ssize_t length = readlink("/proc/self/exe", path, size - 1);
@@ -49,42 +32,6 @@ static bool find_helper(char *path, size_t size) {
     char *name = strrchr(path, '/');
     size_t left = name == NULL ? 0 : size - (size_t)(name + 1 - path);
     return name != NULL && snprintf(name + 1, left, "gpu-probe-nvml") < (int)left;
-}
-
-/* An engine's log is no place for words that nobody asked for. */
-static bool runs_under_an_engine(void) {
-    static const char *const names[] = {
-        "NXF_TASK_WORKDIR",        "NXF_CLI",          "SNAKEMAKE", "SLURM_JOB_ID",
-        "KUBERNETES_SERVICE_HOST", "AWS_BATCH_JOB_ID", "GPU_BENCH", "CI"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (getenv(names[i]) != NULL) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool shows_utf8(void) {
-    const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"}; /* in the order of precedence */
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const char *value = getenv(names[i]);
-        if (value != NULL && value[0] != '\0') {
-            return strstr(value, "UTF-8") != NULL || strstr(value, "utf8") != NULL ||
-                   strstr(value, "utf-8") != NULL;
-        }
-    }
-    return false;
-}
-
-static audience choose_audience(const probe_options *options) {
-    audience a = {.fd = -1, .unicode = shows_utf8()};
-    a.summary =
-        options->summary_given ? options->summary : isatty(2) == 1 && !runs_under_an_engine();
-    if (a.summary ||
-        options->place_given) { /* a place that the user named and that fails is worth a word */
-        a.fd = fcntl(2, F_DUPFD_CLOEXEC, 3);
-    }
-    return a;
 }
 
 static void close_range_quietly(int from, int to) {
@@ -153,7 +100,8 @@ static void reap(probe_measurement *m, probe_task *task, int64_t *end_ns) {
 }
 
 /* Samples and passes signals on until the command has ended. Returns when that was. */
-static int64_t watch(probe_measurement *m, probe_task *task) {
+static int64_t watch(probe_measurement *m, probe_task *task, probe_audience *ears,
+                     probe_last_words *words) {
     int64_t end_ns = 0;
     for (;;) {
         reap(m, task, &end_ns);
@@ -161,9 +109,13 @@ static int64_t watch(probe_measurement *m, probe_task *task) {
             return end_ns;
         }
         siginfo_t info;
-        switch (probe_task_wait_signal(probe_measurement_next_ns(m), &info)) {
+        int64_t due_ns = probe_measurement_next_ns(m);
+        int64_t look_ns = probe_clock_mono_ns() + PROBE_NS_PER_S; /* long intervals are no excuse */
+        due_ns = probe_audience_follows(ears) && look_ns < due_ns ? look_ns : due_ns;
+        switch (probe_task_wait_signal(due_ns, &info)) {
         case 0:
             probe_measurement_step(m);
+            probe_audience_follow(ears, task->pid);
             break;
         case SIGCHLD:
             break;
@@ -171,6 +123,10 @@ static int64_t watch(probe_measurement *m, probe_task *task) {
         case SIGINT:
         case SIGHUP:
         case SIGXCPU: /* a SIGKILL may follow soon */
+            if (info.si_signo == SIGTERM || info.si_signo == SIGXCPU) {
+                words->warned_signal = info.si_signo;
+                words->warned_ms = (probe_clock_mono_ns() - m->sampler.start_ns) / PROBE_NS_PER_MS;
+            }
             probe_task_forward(task, &info);
             probe_measurement_checkpoint(m);
             break;
@@ -183,19 +139,49 @@ static int64_t watch(probe_measurement *m, probe_task *task) {
 static int explain_exec_failure(int code, const char *command) {
     char text[PATH_MAX + 256];
     (void)snprintf(text, sizeof text, "gpu-probe: %s: %s\n", command, strerror(code));
-    say(2, text);
+    probe_say(2, text);
     return code == ENOENT || code == ENOTDIR ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
 
-static void conclude(const probe_measurement *m, audience ears) {
+/* What is known of the command's end, beside what is in words already. */
+static void recollect(const probe_measurement *m, probe_last_words *words) {
+    const probe_trace *trace = &m->trace;
+    const probe_cgroup_reading *cgroup = &trace->cgroup;
+    words->signal = trace->signalled ? trace->signal : 0;
+    words->exit_status = trace->exit_status;
+    words->elapsed_ms = trace->proc.realtime_ms;
+    words->rss_bytes = trace->proc.peak_rss_kib * 1024;
+    words->limit_bytes = cgroup->value[PROBE_CG_MEMORY_LIMIT]; /* 0 also when it is not valid */
+    if (words->limit_bytes == 0) {
+        words->limit_bytes = trace->host->mem_total_kib * 1024;
+    }
+    words->oom_kills = cgroup->value[PROBE_CG_MEMORY_OOM_KILLS];
+    words->oom_shared = trace->cgroup_shared;
+    if (trace->gpu != NULL && trace->gpu->count > 0) {
+        probe_gpu_figures figures;
+        probe_gpu_total_figures(trace->gpu, trace->realtime_ns, &figures);
+        words->vram_used_mib = figures.used_valid ? figures.peak_used_mib : 0;
+        words->vram_total_mib = figures.used_valid && figures.total_valid ? figures.mem_mib : 0;
+        for (int i = 0; i < trace->gpu->count; i++) {
+            words->gpu_lost = words->gpu_lost || trace->gpu->device[i].lost;
+        }
+    }
+}
+
+static void conclude(const probe_measurement *m, probe_audience ears, probe_last_words *words) {
     char text[4 * PATH_MAX];
     if (ears.summary) {
         probe_report_format(m, ears.unicode, text, sizeof text);
-        say(ears.fd, text);
-    } else if (ears.fd >= 0 && m->file_error.status != PROBE_OK) {
+        probe_say(ears.fd, text);
+    } else if (ears.place_given && ears.fd >= 0 && m->file_error.status != PROBE_OK) {
         (void)snprintf(text, sizeof text, "gpu-probe: %s: %s: %s\n", m->file_error.what,
                        m->file_error.detail, strerror(m->file_error.sys_errno));
-        say(ears.fd, text);
+        probe_say(ears.fd, text);
+    }
+    recollect(m, words);
+    if (ears.fd >= 0 && probe_last_words_format(words, text, sizeof text) &&
+        probe_audience_takes_a_line(ears.fd)) {
+        probe_say(ears.fd, text);
     }
 }
 
@@ -221,8 +207,10 @@ static int run(const probe_options *options) {
         .scope = PROBE_SCOPE_DESCENDANTS,
         .interval_ns = options->interval_ns,
         .cgroup_mode = options->cgroup_mode,
+        .timeline = options->timeline,
     };
-    audience ears = choose_audience(options);
+    probe_last_words words = {0};
+    probe_audience ears = probe_audience_choose(options);
     probe_measurement_open(&m, &config);
     probe_task_prepare(&task);
     probe_measurement_start(&m);
@@ -233,7 +221,7 @@ static int run(const probe_options *options) {
     }
     drop_inherited(ears.fd, m.target.directory);
     probe_measurement_begin(&m);
-    int64_t end_ns = watch(&m, &task);
+    int64_t end_ns = watch(&m, &task, &ears, &words);
     const probe_outcome outcome = {
         .exited = WIFEXITED(task.status),
         .exit_status = WIFEXITED(task.status) ? WEXITSTATUS(task.status) : 0,
@@ -241,9 +229,26 @@ static int run(const probe_options *options) {
         .signal = WIFSIGNALED(task.status) ? WTERMSIG(task.status) : 0,
     };
     probe_measurement_finish(&m, end_ns, &outcome);
-    conclude(&m, ears);
+    conclude(&m, ears, &words);
     probe_measurement_close(&m);
     probe_task_exit_as(task.status);
+}
+
+static int check(const probe_options *options) {
+    static char text[PROBE_CHECK_TEXT_SIZE], helper[PATH_MAX];
+    const probe_check_config config = {
+        .proc_root = "/proc",
+        .fs_root = "",
+        .dev_root = "/dev",
+        .workdir = options->workdir,
+        .trace_file = options->trace_file,
+        .helper_path = find_helper(helper, sizeof helper) ? helper : NULL,
+        .nvml_library = options->nvml_library,
+        .interval_ns = options->interval_ns,
+    };
+    probe_check_run(&config, options->json, text, sizeof text);
+    probe_say(1, text);
+    return 0;
 }
 
 int main(int argc, char **argv) {
@@ -252,15 +257,17 @@ int main(int argc, char **argv) {
     probe_options_parse(&options, argv);
     switch (options.action) {
     case PROBE_SHOW_HELP:
-        say(1, probe_help);
+        probe_say(1, probe_help);
         return 0;
     case PROBE_SHOW_VERSION:
-        say(1, "gpu-probe " PROBE_VERSION "\n");
+        probe_say(1, "gpu-probe " PROBE_VERSION "\n");
         return 0;
+    case PROBE_CHECK:
+        return check(&options);
     case PROBE_USAGE_ERROR:
-        say(2, "gpu-probe: ");
-        say(2, options.error);
-        say(2, "\n");
+        probe_say(2, "gpu-probe: ");
+        probe_say(2, options.error);
+        probe_say(2, "\n");
         return EXIT_OWN_ERROR;
     default:
         return run(&options);

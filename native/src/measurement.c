@@ -1,7 +1,10 @@
 #include "measurement.h"
 
 #include "clock.h"
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 /* A SIGKILL leaves no chance for a last word: the trace is replaced often at first, then every half
@@ -19,6 +22,21 @@ static int64_t checkpoint_after(int64_t elapsed_ns) {
 /* How long a finished task may be kept waiting for the driver's last samples. */
 static const int gpu_wait_ms = 200;
 
+static void open_timeline(probe_measurement *m) {
+    m->timeline = NULL;
+    m->timeline_note[0] = '\0';
+    if (!m->config.timeline || m->target.directory < 0) {
+        return;
+    }
+    if (probe_trace_file_beside(&m->target, m->config.trace_file != NULL, &m->timeline_target) !=
+        PROBE_OK) {
+        (void)snprintf(m->timeline_note, sizeof m->timeline_note,
+                       "timeline: the name of its file is too long");
+    } else if ((m->timeline = probe_timeline_feed_open()) == NULL) {
+        (void)snprintf(m->timeline_note, sizeof m->timeline_note, "timeline: no memory for it");
+    }
+}
+
 void probe_measurement_open(probe_measurement *m, const probe_measurement_config *config) {
     m->config = *config;
     m->gpu = (probe_gpu_reader){.channel = -1};
@@ -35,6 +53,7 @@ void probe_measurement_open(probe_measurement *m, const probe_measurement_config
     if (config->cgroup_mode == PROBE_CGROUP_OWN) {
         probe_cgroup_own_open(&m->own, "/proc", "");
     }
+    open_timeline(m);
     const probe_sampler_config sampler = {.proc_root = "/proc",
                                           .fs_root = "",
                                           .scope = config->scope,
@@ -75,10 +94,32 @@ int64_t probe_measurement_next_ns(const probe_measurement *m) {
     return m->sampler.next_ns < m->next_checkpoint_ns ? m->sampler.next_ns : m->next_checkpoint_ns;
 }
 
+static void sample(probe_measurement *m, int64_t now_ns, bool last) {
+    if (last) {
+        probe_sampler_end(&m->sampler, now_ns);
+    } else {
+        probe_sampler_step(&m->sampler, now_ns);
+    }
+    if (m->timeline == NULL) {
+        return;
+    }
+    int64_t elapsed_ns = now_ns - m->sampler.start_ns;
+    probe_timeline_feed_sample(m->timeline, &m->sampler, elapsed_ns);
+    if (last) {
+        return; /* the exact CPU time and the GPU's last reading are to come */
+    }
+    probe_timeline_feed_cpu(m->timeline, elapsed_ns,
+                            probe_usage_read_cpu(&m->sampler.usage, &m->sampler.tree), false);
+    probe_gpu_read(&m->gpu);
+    if (m->gpu.any) {
+        probe_timeline_feed_gpu(m->timeline, &m->gpu.last);
+    }
+}
+
 void probe_measurement_step(probe_measurement *m) {
     int64_t now = probe_clock_mono_ns();
     if (now >= m->sampler.next_ns) {
-        probe_sampler_step(&m->sampler, now);
+        sample(m, now, false);
     }
     if (now >= m->next_checkpoint_ns) {
         probe_measurement_checkpoint(m);
@@ -120,6 +161,50 @@ static void add_cgroup_notes(probe_measurement *m) {
     probe_trace_note(&m->trace, m->cgroup_note);
 }
 
+/* Brings the timeline up to date with the trace's figures and writes it. The text's memory is given
+ * back at once: it is needed every half minute. */
+static void write_timeline(probe_measurement *m, int64_t elapsed_ns) {
+    probe_timeline_feed_cpu(m->timeline, elapsed_ns, m->trace.proc.usage.cpu_usec, m->trace.final);
+    if (m->gpu.any) {
+        probe_timeline_feed_gpu(m->timeline, &m->gpu.last);
+    }
+    const probe_timeline *timeline = &m->timeline->timeline;
+    const probe_timeline_origin origin = {
+        .run_id = m->trace.run_id, .start_ms = m->trace.start_ms, .gpu = m->trace.gpu};
+    size_t length = 0, size = probe_timeline_json_size(timeline);
+    probe_error error = {0};
+    char *text = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (text == MAP_FAILED) {
+        (void)probe_fail(&error, PROBE_E_SYSCALL, errno, "no memory for its text");
+    } else {
+        if (probe_timeline_to_json(timeline, &origin, text, size, &length) != PROBE_OK) {
+            (void)probe_fail(&error, PROBE_E_OVERFLOW, 0, "it does not fit its buffer");
+        } else {
+            (void)probe_trace_file_write(&m->timeline_target, text, length, &error);
+        }
+        (void)munmap(text, size);
+    }
+    m->timeline_note[0] = '\0';
+    if (error.status != PROBE_OK) {
+        (void)snprintf(m->timeline_note, sizeof m->timeline_note, "timeline: not written: %s",
+                       error.sys_errno != 0 ? strerror(error.sys_errno) : error.what);
+    }
+}
+
+/* Writes the trace as it is filled. */
+static void write_file(probe_measurement *m) {
+    probe_error error = {0};
+    if (probe_trace_to_json(&m->trace, m->json, sizeof m->json, &m->json_length) != PROBE_OK) {
+        m->json_length = 0;
+        (void)probe_fail(&m->file_error, PROBE_E_OVERFLOW, 0, "the trace does not fit its buffer");
+    } else if (m->target.directory >= 0 &&
+               probe_trace_file_write(&m->target, m->json, m->json_length, &error) != PROBE_OK) {
+        m->file_error = error;
+    } else if (m->target.directory >= 0) {
+        m->file_error = (probe_error){0}; /* an earlier failure has passed */
+    }
+}
+
 /* Fills the trace with the figures as of now_ns and writes it. */
 static void write_trace(probe_measurement *m, int64_t now_ns) {
     probe_trace *trace = &m->trace;
@@ -146,16 +231,11 @@ static void write_trace(probe_measurement *m, int64_t now_ns) {
         probe_trace_note(trace,
                          "proc: more than 4096 processes at once: the others were not sampled");
     }
-    probe_error error = {0};
-    if (probe_trace_to_json(trace, m->json, sizeof m->json, &m->json_length) != PROBE_OK) {
-        m->json_length = 0;
-        (void)probe_fail(&m->file_error, PROBE_E_OVERFLOW, 0, "the trace does not fit its buffer");
-    } else if (m->target.directory >= 0 &&
-               probe_trace_file_write(&m->target, m->json, m->json_length, &error) != PROBE_OK) {
-        m->file_error = error;
-    } else if (m->target.directory >= 0) {
-        m->file_error = (probe_error){0}; /* an earlier failure has passed */
+    if (m->timeline != NULL && (trace->final || trace->realtime_ns >= PROBE_NS_PER_S)) {
+        write_timeline(m, trace->realtime_ns);
     }
+    probe_trace_note(trace, m->timeline_note);
+    write_file(m);
 }
 
 void probe_measurement_checkpoint(probe_measurement *m) {
@@ -165,7 +245,7 @@ void probe_measurement_checkpoint(probe_measurement *m) {
 }
 
 void probe_measurement_end(probe_measurement *m) {
-    probe_sampler_end(&m->sampler, probe_clock_mono_ns());
+    sample(m, probe_clock_mono_ns(), true);
     probe_gpu_finish(&m->gpu, gpu_wait_ms);
 }
 
@@ -188,5 +268,7 @@ void probe_measurement_finish(probe_measurement *m, int64_t end_ns, const probe_
 void probe_measurement_close(probe_measurement *m) {
     close_own(m);
     probe_gpu_close(&m->gpu);
+    probe_timeline_feed_close(m->timeline);
+    m->timeline = NULL;
     probe_trace_file_close(&m->target);
 }

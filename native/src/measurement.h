@@ -6,6 +6,7 @@
 #include "cgroup_own.h"
 #include "gpu_reader.h"
 #include "sampler.h"
+#include "timeline_feed.h"
 #include "trace.h"
 #include "trace_file.h"
 #include <stdbool.h>
@@ -19,6 +20,7 @@ typedef struct {
     probe_usage_scope scope;
     int64_t interval_ns;
     probe_cgroup_mode cgroup_mode;
+    bool timeline; /* also write timeline.json beside the trace */
 } probe_measurement_config;
 
 /* How a command ended; zero for in-process use. */
@@ -34,7 +36,10 @@ typedef struct {
     probe_sampler sampler;
     probe_gpu_reader gpu;
     probe_trace_file target;
-    probe_trace trace; /* as of the last checkpoint or the end */
+    probe_trace trace;             /* as of the last checkpoint or the end */
+    probe_timeline_feed *timeline; /* NULL: none */
+    probe_trace_file timeline_target;
+    char timeline_note[192]; /* why there is none, or no newer one */
     int64_t next_checkpoint_ns;
     probe_error file_error; /* why there is no trace, or no newer one */
     size_t json_length;

@@ -7,6 +7,7 @@
 
 const char probe_help[] =
     "usage: gpu-probe [options] [--] COMMAND [ARG...]\n"
+    "       gpu-probe --check [--json]\n"
     "\n"
     "Runs COMMAND unchanged, measures what it uses, and writes <workdir>/.fusion/trace.json.\n"
     "\n"
@@ -21,6 +22,15 @@ const char probe_help[] =
     "  --summary             print six lines on stderr when COMMAND has ended\n"
     "                        (default on a terminal, unless a workflow engine runs us)\n"
     "  --no-summary          do not\n"
+    "  --timeline            also write timeline.json beside the trace: at most 1024 means and "
+    "maxima\n"
+    "                        of each metric over time\n"
+    "  --quiet               no summary, and no line on stderr when a signal, an OOM kill or a "
+    "time\n"
+    "                        limit ended COMMAND. For that line a copy of stderr stays open while\n"
+    "                        COMMAND keeps its own\n"
+    "  --check               say what can be measured here and what not, and why; run nothing\n"
+    "  --json                with --check: as JSON\n"
     "  --nvml-library FILE   load NVML from FILE (default: GPU_PROBE_NVML_LIBRARY, else the "
     "driver's own)\n"
     "  --version             print the version\n"
@@ -134,6 +144,43 @@ static bool parse_value(probe_options *options, char ***argv) {
     return false;
 }
 
+/* One option that stands alone. False: it is none of these. */
+static bool parse_flag(probe_options *options, const char *argument) {
+    if (strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0) {
+        options->action = PROBE_SHOW_HELP;
+    } else if (strcmp(argument, "--version") == 0) {
+        options->action = PROBE_SHOW_VERSION;
+    } else if (strcmp(argument, "--summary") == 0 || strcmp(argument, "--no-summary") == 0) {
+        options->summary = argument[2] == 's';
+        options->summary_given = true;
+    } else if (strcmp(argument, "--quiet") == 0) {
+        options->quiet = true;
+    } else if (strcmp(argument, "--timeline") == 0) {
+        options->timeline = true;
+    } else if (strcmp(argument, "--check") == 0) {
+        options->check = true;
+    } else if (strcmp(argument, "--json") == 0) {
+        options->json = true;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* What can only be judged when all options are known. */
+static void conclude(probe_options *options) {
+    if (options->check) {
+        options->action = PROBE_CHECK;
+        if (options->command[0] != NULL) {
+            fail(options, "--check runs no command; '%.100s' is too much", options->command[0]);
+        }
+    } else if (options->json) {
+        fail(options, "%s", "--json goes with --check");
+    } else if (options->command[0] == NULL) {
+        fail(options, "%s", "no command given; usage: gpu-probe [options] [--] COMMAND [ARG...]");
+    }
+}
+
 void probe_options_parse(probe_options *options, char **argv) {
     *options = (probe_options){.workdir = ".", .interval_ns = PROBE_NS_PER_S};
     const char *library = getenv("GPU_PROBE_NVML_LIBRARY");
@@ -144,20 +191,14 @@ void probe_options_parse(probe_options *options, char **argv) {
             argv++;
             break;
         }
-        if (strcmp(*argv, "--help") == 0 || strcmp(*argv, "-h") == 0) {
-            options->action = PROBE_SHOW_HELP;
-        } else if (strcmp(*argv, "--version") == 0) {
-            options->action = PROBE_SHOW_VERSION;
-        } else if (strcmp(*argv, "--summary") == 0 || strcmp(*argv, "--no-summary") == 0) {
-            options->summary = (*argv)[2] == 's';
-            options->summary_given = true;
+        if (parse_flag(options, *argv)) {
             argv++;
         } else if (!parse_value(options, &argv)) {
             fail(options, "unknown option '%.100s'; see gpu-probe --help", *argv);
         }
     }
     options->command = argv;
-    if (options->action == PROBE_RUN && *argv == NULL) {
-        fail(options, "%s", "no command given; usage: gpu-probe [options] [--] COMMAND [ARG...]");
+    if (options->action == PROBE_RUN) {
+        conclude(options);
     }
 }

@@ -6,15 +6,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef enum { PROBE_RUN, PROBE_SHOW_HELP, PROBE_SHOW_VERSION, PROBE_USAGE_ERROR } probe_action;
+typedef enum {
+    PROBE_RUN,
+    PROBE_CHECK,
+    PROBE_SHOW_HELP,
+    PROBE_SHOW_VERSION,
+    PROBE_USAGE_ERROR
+} probe_action;
 
 typedef struct {
     probe_action action;
-    const char *workdir;      /* never NULL for PROBE_RUN */
+    const char *workdir;      /* never NULL for PROBE_RUN and PROBE_CHECK */
     const char *trace_file;   /* may be NULL */
     const char *nvml_library; /* may be NULL */
     bool place_given;         /* workdir or trace_file came from the user */
     bool summary, summary_given;
+    bool quiet;       /* no word of our own once the command runs */
+    bool timeline;    /* timeline.json beside the trace */
+    bool check, json; /* json: what --check finds, for programs */
     int64_t interval_ns;
     probe_cgroup_mode cgroup_mode;
     char **command;  /* NULL-terminated, within argv */

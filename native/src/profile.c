@@ -4,7 +4,7 @@ void probe_profile_init(probe_profile *profile, int64_t bucket_ns) {
     *profile = (probe_profile){.bucket_ns = bucket_ns};
 }
 
-static void halve_resolution(probe_profile *profile) {
+void probe_profile_widen(probe_profile *profile) {
     enum { HALF = PROBE_PROFILE_BUCKETS / 2 };
     for (int i = 0; i < HALF; i++) {
         profile->covered_ns[i] = profile->covered_ns[2 * i] + profile->covered_ns[2 * i + 1];
@@ -19,7 +19,7 @@ static void halve_resolution(probe_profile *profile) {
 
 void probe_profile_add(probe_profile *profile, int64_t from_ns, int64_t to_ns, double pct) {
     while (to_ns > profile->bucket_ns * PROBE_PROFILE_BUCKETS) {
-        halve_resolution(profile);
+        probe_profile_widen(profile);
     }
     while (from_ns < to_ns) {
         int64_t bucket = from_ns / profile->bucket_ns;

@@ -19,6 +19,9 @@ void probe_profile_init(probe_profile *profile, int64_t bucket_ns);
 /* The value held from from_ns to to_ns, ns since the start of the history; from_ns >= 0. */
 void probe_profile_add(probe_profile *profile, int64_t from_ns, int64_t to_ns, double pct);
 
+/* Doubles the width of the buckets, as a longer history would. */
+void probe_profile_widen(probe_profile *profile);
+
 /* Buckets up to the last one with readings. */
 int probe_profile_length(const probe_profile *profile);
 

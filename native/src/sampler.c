@@ -122,6 +122,7 @@ static void sample_tree(probe_sampler *sampler) {
     if (sampler->config.scope == PROBE_SCOPE_PROCESS) {
         add_self(sampler, &sum);
     }
+    sampler->memory = sum;
     if (sum.processes > 0) {
         sampler->samples++;
         sampler->vm_size_kib = larger(sampler->vm_size_kib, sum.vm_size_kib);

@@ -34,6 +34,7 @@ typedef struct {
     int64_t start_wall_ms;            /* ms since 1970 */
     int64_t next_ns;                  /* when the next step is due */
     uint32_t samples;                 /* steps that could read at least one process */
+    probe_tree_memory memory;         /* as of the last step */
     uint64_t vm_size_kib, vm_rss_kib; /* largest sampled sums */
     uint64_t vm_peak_kib, vm_hwm_kib; /* largest of one process */
     uint64_t baseline_vm_peak_kib,

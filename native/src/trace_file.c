@@ -59,6 +59,28 @@ probe_status probe_trace_file_open(probe_trace_file *target, const char *workdir
     return PROBE_OK;
 }
 
+probe_status probe_trace_file_beside(const probe_trace_file *trace, bool named,
+                                     probe_trace_file *timeline) {
+    static const char standard[] = "trace.";
+    const char *name = trace->name;
+    int stem = (int)strlen(name);
+    if (stem > 5 && strcmp(name + stem - 5, ".json") == 0) {
+        stem -= 5;
+    }
+    timeline->directory = trace->directory;
+    bool replaced = !named && strncmp(name, standard, sizeof standard - 1) == 0;
+    size_t size = sizeof timeline->name;
+    int n = replaced ? snprintf(timeline->name, size, "timeline.%s", name + sizeof standard - 1)
+                     : snprintf(timeline->name, size, "%.*s.timeline.json", stem, name);
+    int directory = (int)(strlen(trace->path) - strlen(name));
+    int p = snprintf(timeline->path, sizeof timeline->path, "%.*s%s", directory, trace->path,
+                     timeline->name);
+    (void)snprintf(timeline->temporary, sizeof timeline->temporary, ".%s.%d.tmp", timeline->name,
+                   (int)getpid());
+    bool fits = n > 0 && (size_t)n < size && p > 0 && (size_t)p < sizeof timeline->path;
+    return fits ? PROBE_OK : PROBE_E_OVERFLOW;
+}
+
 static probe_status write_whole(int fd, const char *text, size_t length) {
     while (length > 0) {
         ssize_t n = write(fd, text, length);

@@ -5,6 +5,7 @@
 
 #include "probe_status.h"
 #include <limits.h>
+#include <stdbool.h>
 
 typedef struct {
     int directory;  /* descriptor of the directory that holds the file: the task may rename or leave
@@ -19,6 +20,12 @@ typedef struct {
  * path that failed. */
 probe_status probe_trace_file_open(probe_trace_file *target, const char *workdir, const char *file,
                                    probe_error *error);
+
+/* The timeline's file beside the trace: timeline.json for trace.json, or, when the user named the
+ * trace X.json, X.timeline.json. Shares the trace's directory, so that it must not be closed.
+ * PROBE_E_OVERFLOW when the name does not fit. */
+probe_status probe_trace_file_beside(const probe_trace_file *trace, bool named,
+                                     probe_trace_file *timeline);
 
 /* Replaces the file by length bytes of text. */
 probe_status probe_trace_file_write(const probe_trace_file *target, const char *text, size_t length,

@@ -44,14 +44,18 @@ static void add_own_io(probe_usage *sum, const char *proc_root) {
     add_io(sum, &thread, -1);
 }
 
-static void add_live(probe_usage *sum, const char *proc_root, const probe_tree *tree) {
+static void add_live_cpu(probe_usage *sum, const char *proc_root, pid_t pid) {
     uint64_t hz = (uint64_t)sysconf(_SC_CLK_TCK);
+    probe_proc_stat stat;
+    if (probe_proc_read_stat(proc_root, pid, &stat) == PROBE_OK) {
+        sum->cpu_usec += (int64_t)(stat.cpu_ticks * 1000000 / hz);
+    }
+}
+
+static void add_live(probe_usage *sum, const char *proc_root, const probe_tree *tree) {
     for (size_t i = 0; i < tree->count; i++) {
         pid_t pid = tree->pid[i];
-        probe_proc_stat stat;
-        if (probe_proc_read_stat(proc_root, pid, &stat) == PROBE_OK) {
-            sum->cpu_usec += (int64_t)(stat.cpu_ticks * 1000000 / hz);
-        }
+        add_live_cpu(sum, proc_root, pid);
         uint64_t voluntary, involuntary;
         if (probe_proc_read_switches(proc_root, pid, &voluntary, &involuntary) == PROBE_OK) {
             sum->voluntary += (int64_t)voluntary;
@@ -66,12 +70,9 @@ static void add_live(probe_usage *sum, const char *proc_root, const probe_tree *
     }
 }
 
-/* Everything so far, before baseline and exclusions. */
-static void read_all(const char *proc_root, probe_usage_scope scope, const probe_tree *tree,
-                     probe_usage *usage) {
-    *usage = (probe_usage){0};
+/* What the kernel has already added up for this process and its children. */
+static void add_own(probe_usage *usage, probe_usage_scope scope) {
     struct rusage own;
-    add_own_io(usage, proc_root);
     if (getrusage(RUSAGE_CHILDREN, &own) == 0) {
         add_rusage(usage, &own, 1);
         usage->maxrss_kib = (uint64_t)own.ru_maxrss;
@@ -83,6 +84,14 @@ static void read_all(const char *proc_root, probe_usage_scope scope, const probe
             add_rusage(usage, &thread, -1);
         }
     }
+}
+
+/* Everything so far, before baseline and exclusions. */
+static void read_all(const char *proc_root, probe_usage_scope scope, const probe_tree *tree,
+                     probe_usage *usage) {
+    *usage = (probe_usage){0};
+    add_own_io(usage, proc_root);
+    add_own(usage, scope);
     add_live(usage, proc_root, tree);
 }
 
@@ -114,6 +123,15 @@ void probe_usage_read(const probe_usage_reader *reader, const probe_tree *tree,
     if (usage->maxrss_kib <= reader->baseline_maxrss_kib || usage->maxrss_kib <= out->maxrss_kib) {
         usage->maxrss_kib = 0;
     }
+}
+
+int64_t probe_usage_read_cpu(const probe_usage_reader *reader, const probe_tree *tree) {
+    probe_usage now = {0};
+    add_own(&now, reader->scope);
+    for (size_t i = 0; i < tree->count; i++) {
+        add_live_cpu(&now, reader->proc_root, tree->pid[i]);
+    }
+    return since(now.cpu_usec, reader->baseline.cpu_usec, reader->excluded.cpu_usec);
 }
 
 void probe_usage_exclude(probe_usage_reader *reader, const struct rusage *usage,

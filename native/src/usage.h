@@ -38,6 +38,9 @@ void probe_usage_open(probe_usage_reader *reader, const char *proc_root, probe_u
 /* Usage since open; nothing is below 0. tree: the live descendants now. */
 void probe_usage_read(const probe_usage_reader *reader, const probe_tree *tree, probe_usage *usage);
 
+/* CPU time alone since open, microseconds: as probe_usage_read, at a fraction of its cost. */
+int64_t probe_usage_read_cpu(const probe_usage_reader *reader, const probe_tree *tree);
+
 /* Leaves out a child that was waited for and is not the task's. io: its figures as a zombie; NULL
  * when they could not be read. */
 void probe_usage_exclude(probe_usage_reader *reader, const struct rusage *usage,

@@ -87,6 +87,7 @@ def test_b_4_b_7_the_second_of_three_repeats_fails(launch: Path, bench: Bench) -
     assert all(int(row["realtime"]) > 0 and float(row["%cpu"]) >= 0 for row in rows)
     traces = [json.loads((d / ".fusion/trace.json").read_bytes()) for d in work_directories(launch)]
     assert len({trace["probe"]["run_id"] for trace in traces}) == 3
+    assert all((d / ".fusion/timeline.json").exists() for d in work_directories(launch))
     assert (launch / "out.txt").read_text() == "1\n"
     assert sorted(Path(row["workdir"]) for row in rows) == work_directories(launch)
 

@@ -5,6 +5,7 @@ import pty
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -115,10 +116,16 @@ def test_group_session_signals_and_descriptors_are_unchanged(wrapper: Wrapper) -
 
 
 def test_a_reader_sees_the_end_when_the_command_closes_its_output(wrapper: Wrapper) -> None:
-    process = wrapper.start("sh", "-c", "echo out; exec >&- 2>&-; read line")
+    """At once on stdout; on stderr, of which the wrapper keeps a copy, within a second."""
+    script = "echo out; echo err >&2; exec >&- 2>&-; read line"
+    process = wrapper.start("sh", "-c", script, options=["--interval", "30s"])
     assert process.stdout is not None
+    assert process.stderr is not None
     assert process.stdin is not None
     assert process.stdout.read() == "out\n"  # returns only at the end of the pipe
+    begin = time.monotonic()
+    assert process.stderr.read() == "err\n"
+    assert time.monotonic() - begin < 1.5
     assert process.poll() is None
     process.communicate("go\n")
     assert process.returncode == 0

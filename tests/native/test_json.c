@@ -82,10 +82,35 @@ static void a_short_buffer_is_reported(void) {
     CHECK_INT(probe_json_end(&json, &length), PROBE_E_OVERFLOW);
 }
 
+static void fixed_decimals_are_rounded(void) {
+    static const struct {
+        double value;
+        int decimals;
+        const char *text;
+    } cases[] = {{0, 0, "0\n"},
+                 {0, 1, "0.0\n"},
+                 {0.04, 1, "0.0\n"},
+                 {99.95001, 1, "100.0\n"},
+                 {7.25, 3, "7.250\n"},
+                 {0.005, 2, "0.01\n"},
+                 {8e14, 0, "800000000000000\n"},
+                 {-1, 0, "null\n"},
+                 {(double)NAN, 1, "null\n"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        probe_json json;
+        size_t length = 0;
+        probe_json_begin(&json, out, sizeof out);
+        probe_json_fixed(&json, NULL, cases[i].value, cases[i].decimals);
+        CHECK_INT(probe_json_end(&json, &length), PROBE_OK);
+        CHECK_STR(out, cases[i].text);
+    }
+}
+
 int main(void) {
     nesting_reads_as_written();
     text_is_escaped_and_always_utf8();
     doubles_read_back_exactly_and_stay_floats();
+    fixed_decimals_are_rounded();
     a_short_buffer_is_reported();
     return check_failures();
 }

@@ -85,10 +85,36 @@ static void the_control_group_is_chosen_by_name(void) {
     CHECK_STR(parsed.error, "--cgroup: 'mine' is none of auto, own, shared and off");
 }
 
+static void flags_stand_alone(void) {
+    CHECK_INT(parse("--timeline", "--quiet", "true", NULL)->action, PROBE_RUN);
+    CHECK(parsed.timeline);
+    CHECK(parsed.quiet);
+    CHECK(!parse("true", "--timeline", "--quiet", NULL)->timeline);
+    CHECK(!parsed.quiet);
+    CHECK(parse("--summary", "true", NULL, NULL)->summary);
+    CHECK(!parse("--summary", "--no-summary", "true", NULL)->summary);
+    CHECK(parsed.summary_given);
+}
+
+static void check_runs_no_command(void) {
+    CHECK_INT(parse("--check", NULL, NULL, NULL)->action, PROBE_CHECK);
+    CHECK(!parsed.json);
+    CHECK_INT(parse("--json", "--check", "--workdir", "/w")->action, PROBE_CHECK);
+    CHECK(parsed.json);
+    CHECK_STR(parsed.workdir, "/w");
+    CHECK_INT(parse("--check", "true", NULL, NULL)->action, PROBE_USAGE_ERROR);
+    CHECK_STR(parsed.error, "--check runs no command; 'true' is too much");
+    CHECK_INT(parse("--json", "true", NULL, NULL)->action, PROBE_USAGE_ERROR);
+    CHECK_STR(parsed.error, "--json goes with --check");
+    CHECK_INT(parse("--check", "--help", NULL, NULL)->action, PROBE_SHOW_HELP);
+}
+
 int main(void) {
     durations_need_a_unit();
     options_end_at_the_command();
     mistakes_are_named();
+    flags_stand_alone();
+    check_runs_no_command();
     the_library_may_come_from_the_environment();
     the_control_group_is_chosen_by_name();
     return check_failures();

@@ -43,10 +43,13 @@ def why_not_wrapped(environment: Mapping[str, str]) -> str:
 
 
 def wrap_command(argv: Sequence[str], *, wrapper: Path | None, workdir: Path) -> list[str]:
-    """Return the command under gpu-probe, its trace in `workdir`; the bare command without one."""
+    """Return the command under gpu-probe, its trace and timeline in `workdir`.
+
+    Without a wrapper it is the bare command.
+    """
     if wrapper is None:
         return list(argv)
-    return [str(wrapper), "--workdir", str(workdir), "--", *argv]
+    return [str(wrapper), "--workdir", str(workdir), "--timeline", "--", *argv]
 
 
 def _own_directories() -> tuple[Path, ...]:

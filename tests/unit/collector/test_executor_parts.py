@@ -37,7 +37,7 @@ def no_installed_wrapper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
 def test_a_command_is_wrapped_word_by_word() -> None:
     argv = ["sh", "-c", "echo 'a b'", "--", "--help"]
     wrapped = wrap_command(argv, wrapper=Path("/opt/gpu-probe"), workdir=Path("/w/ab/cd"))
-    assert wrapped == ["/opt/gpu-probe", "--workdir", "/w/ab/cd", "--", *argv]
+    assert wrapped == ["/opt/gpu-probe", "--workdir", "/w/ab/cd", "--timeline", "--", *argv]
 
 
 def test_without_a_wrapper_a_command_runs_bare() -> None:

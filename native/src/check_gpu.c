@@ -1,0 +1,170 @@
+#include "check_gpu.h"
+
+#include "clock.h"
+#include "gpu_reader.h"
+#include "trace_gpu.h"
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const int first_reading_ms = 5000, last_reading_ms = 1000;
+
+/* As if the task had begun a little earlier, so that the driver's history has entries of it. */
+static const int64_t backlog_ns = 3 * PROBE_NS_PER_S;
+
+static const char see_driver[] =
+    "see whether nvidia-smi works here; in a container its driver libraries must be the host's";
+
+/* Each key of a device, and whether the driver gave it. */
+typedef struct {
+    const char *key, *source, *reason;
+} device_check;
+
+static void check_device(probe_check_list *list, const probe_gpu_device *device) {
+    bool utilization = device->utilization_source != PROBE_UTILIZATION_NONE;
+    bool rates = device->utilization_source == PROBE_UTILIZATION_RATES;
+    const char *source = utilization ? probe_utilization_source_name(device) : NULL;
+    const char *controller = device->memory.readings > 0 ? source : NULL;
+    const char *memory =
+        device->memory_source != PROBE_MEMORY_NONE ? probe_memory_source_name(device) : NULL;
+    const device_check checks[] = {
+        {"utilization", source,
+         "the driver does not tell it for this device, as for MIG instances before Hopper"},
+        {"mem_bw_util", controller, "the driver gave no reading of the memory controller"},
+        {"memory", memory, "the driver tells no memory of its own, as for unified memory"},
+        {"energy_mj", device->energy_valid ? "nvml_total_energy" : NULL,
+         "this device has no energy counter: older than Volta, or a MIG instance"},
+        {"throttle_reasons", device->throttle_valid ? "nvml_clocks_event_reasons" : NULL,
+         "the driver does not tell it for this device"},
+    };
+    for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
+        int before = list->count;
+        if (checks[i].source != NULL) {
+            probe_check_pass(list, "gpu", checks[i].key, checks[i].source,
+                             i == 0 && rates ? "polled: no history of samples on this driver"
+                                             : NULL);
+        } else {
+            probe_check_miss(list, "gpu", checks[i].key, checks[i].reason, NULL);
+        }
+        for (int n = before; n < list->count; n++) {
+            list->item[n].device = device->index;
+        }
+    }
+}
+
+static void check_devices(probe_check_list *list, const probe_gpu_snapshot *gpu) {
+    char detail[PROBE_CHECK_DETAIL];
+    const char *driver = gpu->driver[0] != '\0' ? gpu->driver : "unknown";
+    (void)snprintf(detail, sizeof detail, "driver %s%s", driver,
+                   gpu->mock ? ", mock driver: not a real GPU" : "");
+    if (gpu->driver[0] == '\0' && gpu->count == 0) {
+        probe_check_miss(list, "gpu", "driver", gpu->note, see_driver);
+        return;
+    }
+    probe_check_pass(list, "gpu", "driver", "nvml", detail);
+    if (gpu->count == 0) {
+        probe_check_miss(list, "gpu", "devices", gpu->note,
+                         "ask the engine for GPUs, or look at CUDA_VISIBLE_DEVICES");
+        return;
+    }
+    for (int i = 0; i < gpu->count; i++) {
+        const probe_gpu_device *device = &gpu->device[i];
+        (void)snprintf(detail, sizeof detail, "%.90s, %.90s",
+                       device->name[0] != '\0' ? device->name : "GPU without a name", device->uuid);
+        probe_check_pass(list, "gpu", "device", "nvml", detail);
+        list->item[list->count - 1].device = device->index;
+        check_device(list, device);
+    }
+    if (gpu->ambiguous || gpu->note[0] != '\0') {
+        probe_check_miss(list, "gpu", "scope",
+                         gpu->note[0] != '\0' ? gpu->note
+                                              : "which devices are the task's is not certain",
+                         gpu->ambiguous ? "set CUDA_DEVICE_ORDER=PCI_BUS_ID" : NULL);
+    } else {
+        probe_check_pass(
+            list, "gpu", "scope",
+            gpu->gpus == PROBE_GPUS_ALL_VISIBLE ? "all_visible" : "cuda_visible_devices", NULL);
+    }
+}
+
+/* Waits for the helper's first reading. False: none came; ended: because the helper died. */
+static bool wait_for_reading(probe_gpu_reader *reader, bool *ended) {
+    int64_t deadline = probe_clock_mono_ns() + first_reading_ms * PROBE_NS_PER_MS;
+    *ended = false;
+    for (;;) {
+        probe_gpu_read(reader);
+        if (reader->any || *ended || probe_clock_mono_ns() >= deadline) {
+            return reader->any;
+        }
+        (void)poll(NULL, 0, 10);
+        if (waitpid(reader->pid, NULL, WNOHANG) == reader->pid) {
+            reader->pid = 0;
+            *ended = true;
+        }
+    }
+}
+
+/* False: the helper is missing or cannot be started. */
+static bool check_helper(probe_check_list *list, const probe_check_config *config,
+                         probe_gpu_reader *reader) {
+    if (config->helper_path == NULL) {
+        probe_check_miss(list, "gpu", "helper", "where gpu-probe lies is not known without /proc",
+                         "mount /proc in this container");
+        return false;
+    }
+    if (access(config->helper_path, X_OK) != 0) {
+        probe_check_miss(list, "gpu", "helper", "there is no gpu-probe-nvml beside gpu-probe",
+                         "copy both into the image, side by side");
+        return false;
+    }
+    const probe_gpu_config gpu = {.helper_path = config->helper_path,
+                                  .nvml_library = config->nvml_library,
+                                  .dev_root = config->dev_root,
+                                  .start_ns = probe_clock_mono_ns() - backlog_ns,
+                                  .interval_ns = config->interval_ns};
+    probe_gpu_open(reader, &gpu);
+    if (reader->note[0] != '\0') {
+        probe_check_miss(list, "gpu", "helper", reader->note,
+                         "gpu-probe-nvml needs the C library of the driver, glibc: use an image "
+                         "that has it");
+        return false;
+    }
+    return true;
+}
+
+void probe_check_gpu(probe_check_list *list, const probe_check_config *config) {
+    static probe_gpu_reader reader;
+    reader = (probe_gpu_reader){.channel = -1};
+    const char *node = probe_gpu_device_node(config->dev_root);
+    if (node != NULL) {
+        probe_check_pass(list, "gpu", "device_node", "dev", node);
+    } else if (config->nvml_library == NULL) {
+        probe_check_miss(list, "gpu", "device_node", "no node of an NVIDIA device in /dev",
+                         "if this host has a GPU: docker --gpus all, apptainer --nv, a request "
+                         "for a GPU to Slurm or Kubernetes");
+        return;
+    } else {
+        probe_check_miss(list, "gpu", "device_node", "no node of an NVIDIA device in /dev", NULL);
+    }
+    if (!check_helper(list, config, &reader)) {
+        return;
+    }
+    bool ended = false;
+    if (wait_for_reading(&reader, &ended)) {
+        probe_gpu_finish(&reader, last_reading_ms); /* the energy counter's second reading */
+        probe_check_pass(list, "gpu", "helper", "gpu-probe-nvml", NULL);
+        check_devices(list, &reader.last);
+    } else if (ended) {
+        probe_check_miss(list, "gpu", "helper", "gpu-probe-nvml ended before its first reading",
+                         "its C library, glibc, may be too old, or the driver's library crashed: "
+                         "see whether nvidia-smi works here");
+    } else {
+        probe_check_pass(list, "gpu", "helper", "gpu-probe-nvml", NULL);
+        probe_check_miss(list, "gpu", "driver", "no answer within 5 s",
+                         "nvidia-smi hangs as well? Then the host's administrator should look at "
+                         "its kernel log for Xid messages");
+    }
+    probe_gpu_close(&reader);
+}

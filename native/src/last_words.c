@@ -1,0 +1,121 @@
+#include "last_words.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+/* Time limits send a warning first: Slurm's KillWait is 30 s, Kubernetes' and docker's grace as
+ * long or shorter. */
+static const int64_t warned_recently_ms = 90 * 1000;
+static const double gib = 1073741824.0;
+
+typedef struct {
+    char *out;
+    size_t size, used;
+} writer;
+
+__attribute__((format(printf, 2, 3))) static void add(writer *w, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    int n = vsnprintf(w->out + w->used, w->size - w->used, format, arguments);
+    va_end(arguments);
+    if (n > 0) {
+        w->used += (size_t)n < w->size - w->used ? (size_t)n : w->size - w->used - 1;
+    }
+}
+
+static void add_signal(writer *w, int number) {
+    static const struct {
+        int number;
+        const char *name;
+    } names[] = {
+        {SIGHUP, "SIGHUP"},   {SIGINT, "SIGINT"},       {SIGQUIT, "SIGQUIT"}, {SIGILL, "SIGILL"},
+        {SIGTRAP, "SIGTRAP"}, {SIGABRT, "SIGABRT"},     {SIGBUS, "SIGBUS"},   {SIGFPE, "SIGFPE"},
+        {SIGKILL, "SIGKILL"}, {SIGUSR1, "SIGUSR1"},     {SIGSEGV, "SIGSEGV"}, {SIGUSR2, "SIGUSR2"},
+        {SIGPIPE, "SIGPIPE"}, {SIGALRM, "SIGALRM"},     {SIGTERM, "SIGTERM"}, {SIGXCPU, "SIGXCPU"},
+        {SIGXFSZ, "SIGXFSZ"}, {SIGVTALRM, "SIGVTALRM"}, {SIGPROF, "SIGPROF"}, {SIGIO, "SIGIO"},
+        {SIGPWR, "SIGPWR"},   {SIGSYS, "SIGSYS"},       {16, "SIGSTKFLT"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (names[i].number == number) {
+            add(w, "%s", names[i].name);
+            return;
+        }
+    }
+    add(w, "signal %d", number);
+}
+
+static void add_time(writer *w, int64_t ms) {
+    long long s = ms / 1000;
+    add(w, "%02lld:%02lld:%02lld", s / 3600, s / 60 % 60, s % 60);
+}
+
+static void add_bytes(writer *w, uint64_t bytes) {
+    double value = (double)bytes;
+    if (value < gib) {
+        add(w, "%.0f MiB", value / 1048576.0);
+    } else if (bytes % (UINT64_C(1) << 30) == 0) {
+        add(w, "%.0f GiB", value / gib);
+    } else {
+        add(w, "%.1f GiB", value / gib);
+    }
+}
+
+static bool warned(const probe_last_words *seen) {
+    return seen->warned_signal != 0 && seen->elapsed_ms - seen->warned_ms <= warned_recently_ms;
+}
+
+/* An OOM kill in a group with others in it is the task's only if it looks like one: a shell ends
+ * with 128+9 when its child was killed. */
+static bool was_oom_killed(const probe_last_words *seen) {
+    bool looks_like_it = seen->signal == SIGKILL || seen->exit_status == 128 + SIGKILL;
+    return seen->oom_kills > 0 && (looks_like_it || !seen->oom_shared);
+}
+
+static void add_end(writer *w, const probe_last_words *seen) {
+    if (seen->signal != 0) {
+        add(w, "killed by ");
+        add_signal(w, seen->signal);
+    } else {
+        add(w, "ended with exit status %d", seen->exit_status);
+    }
+    add(w, " at ");
+    add_time(w, seen->elapsed_ms);
+    if (warned(seen)) {
+        long long s = (seen->elapsed_ms - seen->warned_ms + 500) / 1000;
+        add(w, ", %lld s after a ", s > 0 ? s : 0);
+        add_signal(w, seen->warned_signal);
+    }
+}
+
+bool probe_last_words_format(const probe_last_words *seen, char *out, size_t size) {
+    bool died = seen->signal != 0 && seen->signal != SIGPIPE;
+    bool failed = seen->signal != 0 || seen->exit_status != 0;
+    if (!died && !(failed && (was_oom_killed(seen) || warned(seen)))) {
+        return false;
+    }
+    writer w = {.out = out, .size = size};
+    add(&w, "gpu-probe: ");
+    add_end(&w, seen);
+    if (seen->rss_bytes > 0) {
+        add(&w, ", peak RSS ");
+        add_bytes(&w, seen->rss_bytes);
+        if (seen->limit_bytes > 0) {
+            add(&w, " of ");
+            add_bytes(&w, seen->limit_bytes);
+        }
+    }
+    if (was_oom_killed(seen)) {
+        add(&w, ", %llu oom kill%s", (unsigned long long)seen->oom_kills,
+            seen->oom_kills == 1 ? "" : "s");
+    }
+    if (seen->vram_total_mib > 0) {
+        add(&w, ", peak VRAM %.1f of %.1f GiB", (double)seen->vram_used_mib / 1024,
+            (double)seen->vram_total_mib / 1024);
+    }
+    if (seen->gpu_lost) {
+        add(&w, ", a GPU stopped answering");
+    }
+    add(&w, "\n");
+    return true;
+}

@@ -1,0 +1,187 @@
+"""`gpu-probe --check`: what can be measured in this place, and why not."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers.wrapper import Wrapper
+
+Scenario = Callable[[str], None]
+DEVICE = "device 0 name=Tesla uuid=GPU-a\nseries 0 util 0 50\n"
+
+
+def check(
+    wrapper: Wrapper, *, options: Sequence[str] = (), **variables: str
+) -> dict[str, dict[str, Any]]:
+    """Run the check; return its rows by block, device and key."""
+    done = subprocess.run(
+        [*wrapper.entry, "--workdir", str(wrapper.directory), "--check", "--json", *options],
+        env=os.environ | wrapper.environment | variables,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+    )
+    assert done.stderr == ""
+    found = json.loads(done.stdout)
+    assert found["schema"] == 1
+    rows = {}
+    for row in found["checks"]:
+        assert row["ok"] == (row["source"] is not None) == (row["reason"] is None)
+        assert row["next_step"] is None or not row["ok"]
+        name = f"{row['key']}@{row['device']}" if "device" in row else row["key"]
+        rows[f"{row['block']}.{name}"] = row
+    return rows
+
+
+def test_every_key_of_this_host_agrees_with_a_trace(any_entry: Wrapper) -> None:
+    any_entry.run("sleep", "0.1")
+    trace = any_entry.trace()
+    rows = check(any_entry)
+    unavailable = set(trace["probe"]["unavailable"])
+    for key in trace["proc"]:
+        if key != "arch":
+            assert rows[f"proc.{key}"]["ok"] == (f"proc.{key}" not in unavailable)
+    for key in trace.get("cgroup", {}):
+        if key != "version":
+            assert rows[f"cgroup.{key}"]["ok"] == (f"cgroup.{key}" not in unavailable)
+    assert rows["trace.file"]["detail"] == str(any_entry.directory / ".fusion" / "trace.json")
+
+
+def test_it_leaves_nothing_behind(wrapper: Wrapper) -> None:
+    check(wrapper)
+    assert list(wrapper.directory.iterdir()) == []
+
+
+def test_people_read_one_line_for_each_item(wrapper: Wrapper) -> None:
+    command = [*wrapper.entry, "--workdir", str(wrapper.directory), "--check"]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert {line[:3] for line in lines} <= {"ok ", "-- ", "!! "}
+    assert len(lines) == len(check(wrapper))
+    assert f"ok {'proc.pct_cpu':28} rusage" in lines
+
+
+@pytest.mark.parametrize("options", [["--check", "true"], ["--json", "true"], ["--check=1"]])
+def test_wrong_calls_are_125(wrapper: Wrapper, options: list[str]) -> None:
+    done = subprocess.run([*wrapper.entry, *options], capture_output=True, text=True, check=False)
+    assert done.returncode == 125
+    assert done.stdout == ""
+
+
+def test_no_place_for_a_trace(gpu_probe: Path, tmp_path: Path) -> None:
+    wrapper = Wrapper(entry=[str(gpu_probe)], directory=tmp_path / "missing")
+    row = check(wrapper)["trace.file"]
+    assert "No such file or directory" in row["reason"]
+    assert "--workdir" in row["next_step"]
+
+
+def test_no_gpu(wrapper: Wrapper) -> None:
+    if any(Path("/dev", node).exists() for node in ("nvidiactl", "nvidia-caps", "dxg")):
+        pytest.skip("this host has a GPU")
+    rows = check(wrapper)
+    assert [key for key in rows if key.startswith("gpu.")] == ["gpu.device_node"]
+    assert "--gpus all" in rows["gpu.device_node"]["next_step"]
+
+
+def test_a_gpu_with_everything(gpu_wrapper: Wrapper, scenario: Scenario) -> None:
+    scenario(DEVICE + "device 1 name=B\n")
+    rows = check(gpu_wrapper)
+    assert rows["gpu.driver"]["detail"] == "driver 580.126.09, mock driver: not a real GPU"
+    assert rows["gpu.device@0"]["detail"] == "Tesla, GPU-a"
+    assert {key: row["source"] for key, row in rows.items() if key.endswith("@1")} == {
+        "gpu.device@1": "nvml",
+        "gpu.utilization@1": "nvml_samples",
+        "gpu.mem_bw_util@1": "nvml_samples",
+        "gpu.memory@1": "nvml_memory_v2",
+        "gpu.energy_mj@1": "nvml_total_energy",
+        "gpu.throttle_reasons@1": "nvml_clocks_event_reasons",
+    }
+    assert rows["gpu.scope"]["source"] == "all_visible"
+
+
+def test_a_gpu_with_less(gpu_wrapper: Wrapper, scenario: Scenario) -> None:
+    absent = ["GetSamples", "GetUtilizationRates", "GetTotalEnergyConsumption", "GetMemoryInfo_v2"]
+    scenario(DEVICE + "".join(f"fail nvmlDevice{a} code=NOT_SUPPORTED\n" for a in absent))
+    rows = check(gpu_wrapper)
+    assert "MIG" in rows["gpu.utilization@0"]["reason"]
+    assert not rows["gpu.mem_bw_util@0"]["ok"]
+    assert "energy counter" in rows["gpu.energy_mj@0"]["reason"]
+    assert rows["gpu.memory@0"]["source"] == "nvml_memory_v1"
+    assert rows["gpu.throttle_reasons@0"]["ok"]
+
+
+def test_polled_rates_are_named(gpu_wrapper: Wrapper, scenario: Scenario) -> None:
+    scenario(DEVICE + "fail nvmlDeviceGetSamples code=NOT_SUPPORTED\n")
+    row = check(gpu_wrapper)["gpu.utilization@0"]
+    assert row["source"] == "nvml_utilization_rates"
+    assert row["detail"].startswith("polled")
+
+
+@pytest.mark.parametrize(
+    ("line", "key", "reason"),
+    [
+        ("fail nvmlInit* code=DRIVER_NOT_LOADED", "driver", "NVML could not be initialised"),
+        ("fail nvmlDeviceGetCount* code=UNKNOWN", "devices", "does not tell its devices"),
+    ],
+)
+def test_a_broken_driver(
+    gpu_wrapper: Wrapper, scenario: Scenario, line: str, key: str, reason: str
+) -> None:
+    scenario(f"{DEVICE}{line}\n")
+    row = check(gpu_wrapper)[f"gpu.{key}"]
+    assert reason in row["reason"]
+    assert row["next_step"] is not None
+
+
+def test_hidden_devices(gpu_wrapper: Wrapper, scenario: Scenario) -> None:
+    scenario(DEVICE)
+    row = check(gpu_wrapper, CUDA_VISIBLE_DEVICES="")["gpu.devices"]
+    assert row["reason"] == "CUDA_VISIBLE_DEVICES hides every device"
+
+
+def test_a_library_that_is_not_there(gpu_wrapper: Wrapper) -> None:
+    rows = check(gpu_wrapper, options=["--nvml-library", "/no/such/library.so"])
+    assert "/no/such/library.so" in rows["gpu.driver"]["reason"]
+    assert rows["gpu.helper"]["ok"]
+
+
+def test_a_driver_that_hangs(gpu_wrapper: Wrapper, scenario: Scenario) -> None:
+    scenario(DEVICE + "hang nvmlInit* from=0\n")
+    assert check(gpu_wrapper)["gpu.driver"]["reason"] == "no answer within 5 s"
+
+
+@pytest.fixture
+def lonely(gpu_probe: Path, gpu_wrapper: Wrapper, tmp_path: Path) -> Wrapper:
+    """A copy of the wrapper, in a folder of its own."""
+    (tmp_path / "bin").mkdir()
+    copy = shutil.copy2(gpu_probe, tmp_path / "bin" / "gpu-probe")
+    return Wrapper(
+        entry=[str(copy)], directory=gpu_wrapper.directory, environment=gpu_wrapper.environment
+    )
+
+
+def test_no_helper_beside_the_wrapper(lonely: Wrapper) -> None:
+    row = check(lonely)["gpu.helper"]
+    assert row["reason"] == "there is no gpu-probe-nvml beside gpu-probe"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("#!/no/such/loader\n", "could not be started: HELPER: No such file or directory"),
+        ("#!/bin/sh\nexit 1\n", "gpu-probe-nvml ended before its first reading"),
+    ],
+)
+def test_a_helper_that_cannot_run_here(lonely: Wrapper, text: str, reason: str) -> None:
+    helper = Path(lonely.entry[0]).with_name("gpu-probe-nvml")
+    helper.write_text(text)
+    helper.chmod(0o755)
+    row = check(lonely)["gpu.helper"]
+    assert row["reason"].endswith(reason.replace("HELPER", str(helper)))
+    assert "glibc" in row["next_step"]
