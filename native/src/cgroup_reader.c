@@ -1,13 +1,13 @@
 #include "cgroup_reader.h"
 
 #include "cgroup_limits.h"
-#include "cgroup_members.h"
 #include "file.h"
 #include "lines.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define BIT(key) (UINT32_C(1) << (key))
 
@@ -22,34 +22,8 @@ static const uint32_t memory_keys = BIT(PROBE_CG_MEMORY_CURRENT) | BIT(PROBE_CG_
 /* v1 writes "no limit" as LONG_MAX rounded down to a page, whose size differs. */
 #define V1_UNLIMITED (UINT64_C(1) << 62)
 
-const char *probe_cgroup_key_name(probe_cgroup_key key) {
-    static const char *const names[PROBE_CG_COUNT] = {
-        [PROBE_CG_MEMORY_CURRENT] = "memory_current",
-        [PROBE_CG_MEMORY_PEAK] = "memory_peak",
-        [PROBE_CG_MEMORY_RSS] = "memory_rss",
-        [PROBE_CG_MEMORY_PEAK_RSS] = "memory_peak_rss",
-        [PROBE_CG_CPU_USAGE_USEC] = "cpu_usage_usec",
-        [PROBE_CG_CPU_USER_USEC] = "cpu_user_usec",
-        [PROBE_CG_CPU_SYSTEM_USEC] = "cpu_system_usec",
-        [PROBE_CG_IO_READ_BYTES] = "io_read_bytes",
-        [PROBE_CG_IO_WRITE_BYTES] = "io_write_bytes",
-        [PROBE_CG_IO_READ_OPS] = "io_read_ops",
-        [PROBE_CG_IO_WRITE_OPS] = "io_write_ops",
-        [PROBE_CG_MEMORY_LIMIT] = "memory_limit",
-        [PROBE_CG_CPU_QUOTA] = "cpu_quota",
-        [PROBE_CG_CPU_PERIOD] = "cpu_period",
-        [PROBE_CG_MEMORY_OOM_KILLS] = "memory_oom_kills",
-        [PROBE_CG_CPU_NR_THROTTLED] = "cpu_nr_throttled",
-        [PROBE_CG_CPU_THROTTLED_USEC] = "cpu_throttled_usec",
-        [PROBE_CG_CPU_PSI_SOME] = "cpu_psi_some",
-        [PROBE_CG_CPU_PSI_FULL] = "cpu_psi_full",
-        [PROBE_CG_MEMORY_PSI_SOME] = "memory_psi_some",
-        [PROBE_CG_MEMORY_PSI_FULL] = "memory_psi_full",
-        [PROBE_CG_IO_PSI_SOME] = "io_psi_some",
-        [PROBE_CG_IO_PSI_FULL] = "io_psi_full",
-    };
-    return names[key];
-}
+#define CURRENT_FILE(v1) ((v1) ? "memory.usage_in_bytes" : "memory.current")
+#define RSS_NAME(v1) ((v1) ? "total_rss" : "anon")
 
 static bool has(const probe_cgroup_reading *reading, probe_cgroup_key key) {
     return (reading->valid & BIT(key)) != 0;
@@ -111,14 +85,13 @@ static void read_memory(probe_cgroup_reader *reader, const char *current_file,
     uint64_t limit = 0;
     if (reader->paths.version == 1 &&
         probe_find_u64(stat, "hierarchical_memory_limit", ' ', &limit)) {
-        bool beyond = reader->memory_total > 0 && limit > reader->memory_total;
-        set(last, PROBE_CG_MEMORY_LIMIT, limit >= V1_UNLIMITED || beyond ? 0 : limit);
+        set(last, PROBE_CG_MEMORY_LIMIT, limit >= V1_UNLIMITED ? 0 : limit);
     }
 }
 
 static void read_memory_v1(probe_cgroup_reader *reader) {
     char text[256];
-    read_memory(reader, "memory.usage_in_bytes", "memory.max_usage_in_bytes", "total_rss");
+    read_memory(reader, CURRENT_FILE(true), "memory.max_usage_in_bytes", RSS_NAME(true));
     if (probe_cgroup_text(reader->paths.memory, "memory.oom_control", text, sizeof text)) {
         set_from_line(&reader->last, PROBE_CG_MEMORY_OOM_KILLS, text, "oom_kill", 1);
     }
@@ -126,11 +99,7 @@ static void read_memory_v1(probe_cgroup_reader *reader) {
 
 static void read_memory_v2(probe_cgroup_reader *reader) {
     char text[512];
-    uint64_t limit = 0;
-    read_memory(reader, "memory.current", "memory.peak", "anon");
-    if (probe_cgroup_memory_max(reader->paths.memory, reader->paths.memory_mount, &limit)) {
-        set(&reader->last, PROBE_CG_MEMORY_LIMIT, limit);
-    }
+    read_memory(reader, CURRENT_FILE(false), "memory.peak", RSS_NAME(false));
     if (probe_cgroup_text(reader->paths.memory, "memory.events", text, sizeof text)) {
         set_from_line(&reader->last, PROBE_CG_MEMORY_OOM_KILLS, text, "oom_kill", 1);
     }
@@ -161,15 +130,23 @@ static void read_cpu_time(probe_cgroup_reader *reader) {
     }
 }
 
-static void read_cpu_quota(probe_cgroup_reader *reader) {
-    const char *directory = reader->paths.cpu;
+static void read_limits(probe_cgroup_reader *reader) {
+    const probe_cgroup_paths *paths = &reader->paths;
     probe_cgroup_reading *last = &reader->last;
-    uint64_t quota = 0;
-    uint64_t period = 0;
-    if (probe_cgroup_cpu_max(directory, &quota, &period)) {
+    uint64_t limit = 0, quota = 0, period = 0;
+    if (paths->version == 2 &&
+        probe_cgroup_memory_max(paths->memory, paths->memory_mount, &limit)) {
+        set(last, PROBE_CG_MEMORY_LIMIT, limit);
+    }
+    if (paths->cpu[0] != '\0' && probe_cgroup_cpu_max(paths->cpu, &quota, &period)) {
         set(last, PROBE_CG_CPU_QUOTA, quota);
         set(last, PROBE_CG_CPU_PERIOD, period);
     }
+}
+
+static void read_throttling(probe_cgroup_reader *reader) {
+    const char *directory = reader->paths.cpu;
+    probe_cgroup_reading *last = &reader->last;
     char text[1024];
     if (probe_cgroup_text(directory, "cpu.stat", text, sizeof text)) {
         set_from_line(last, PROBE_CG_CPU_NR_THROTTLED, text, "nr_throttled", 1);
@@ -233,11 +210,9 @@ static void read_psi(probe_cgroup_reader *reader, const char *name, probe_cgroup
     }
 }
 
-void probe_cgroup_step(probe_cgroup_reader *reader) {
+/* All but the limits, which come from many files and hardly ever change. */
+static void read_figures(probe_cgroup_reader *reader) {
     const probe_cgroup_paths *paths = &reader->paths;
-    if (paths->version == 0) {
-        return;
-    }
     if (paths->version == 1) {
         read_memory_v1(reader);
     } else {
@@ -247,7 +222,7 @@ void probe_cgroup_step(probe_cgroup_reader *reader) {
         read_cpu_time(reader);
     }
     if (paths->cpu[0] != '\0') {
-        read_cpu_quota(reader);
+        read_throttling(reader);
     }
     if (paths->unified[0] != '\0') {
         read_io(reader);
@@ -257,18 +232,51 @@ void probe_cgroup_step(probe_cgroup_reader *reader) {
     }
 }
 
-/* Bytes of RAM; 0 when not known. */
-static uint64_t read_memory_total(const char *proc_root) {
-    char path[PATH_MAX];
-    char text[256]; /* MemTotal is the first line */
-    uint64_t kib = 0;
-    if (probe_path_join(path, sizeof path, proc_root, "meminfo") != PROBE_OK) {
-        return 0;
+void probe_cgroup_step(probe_cgroup_reader *reader) {
+    if (reader->paths.version != 0) {
+        read_figures(reader);
+        read_limits(reader);
     }
-    probe_status status = probe_file_read(AT_FDCWD, path, text, sizeof text, NULL);
-    bool found = (status == PROBE_OK || status == PROBE_E_OVERFLOW) &&
-                 probe_find_u64(text, "MemTotal", ':', &kib);
-    return found ? kib * 1024 : 0;
+}
+
+void probe_cgroup_step_last(probe_cgroup_reader *reader) {
+    if (reader->paths.version != 0) {
+        read_figures(reader);
+    }
+}
+
+static int open_kept(const char *directory, const char *name) {
+    char path[PATH_MAX];
+    return probe_path_join(path, sizeof path, directory, name) == PROBE_OK
+               ? open(path, O_RDONLY | O_CLOEXEC)
+               : -1;
+}
+
+void probe_cgroup_sample(probe_cgroup_reader *reader) {
+    probe_cgroup_reading *last = &reader->last;
+    bool v1 = reader->paths.version == 1;
+    char text[8192];
+    uint64_t value = 0;
+    if (reader->paths.version == 0) {
+        return;
+    }
+    if (!reader->kept) {
+        reader->kept = true;
+        reader->stat = open_kept(reader->paths.memory, "memory.stat");
+        /* Where the kernel keeps the peak itself, it need not be sampled. */
+        reader->current =
+            last->peak_sampled ? open_kept(reader->paths.memory, CURRENT_FILE(v1)) : -1;
+    }
+    if (probe_file_reread(reader->current, text, sizeof text, NULL) == PROBE_OK &&
+        probe_parse_u64(text, &value, NULL)) {
+        set(last, PROBE_CG_MEMORY_CURRENT, value);
+        raise_to(last, PROBE_CG_MEMORY_PEAK, value);
+    }
+    if (probe_file_reread(reader->stat, text, sizeof text, NULL) != PROBE_E_SYSCALL &&
+        probe_find_u64(text, RSS_NAME(v1), ' ', &value)) {
+        set(last, PROBE_CG_MEMORY_RSS, value);
+        raise_to(last, PROBE_CG_MEMORY_PEAK_RSS, value);
+    }
 }
 
 probe_status probe_cgroup_open(probe_cgroup_reader *reader, const char *proc_root,
@@ -278,17 +286,38 @@ probe_status probe_cgroup_open(probe_cgroup_reader *reader, const char *proc_roo
     if (status != PROBE_OK) {
         return status;
     }
-    reader->memory_total = read_memory_total(proc_root);
     reader->last.version = reader->paths.version;
-    reader->last.shared = probe_cgroup_shared(reader->paths.memory, proc_root, pid);
-    probe_cgroup_step(reader);
+    reader->last.shared = true; /* until the members are known */
+    probe_cgroup_members_read(&reader->members, reader->paths.memory);
+    read_figures(reader);
     memcpy(reader->baseline, reader->last.value, sizeof reader->baseline);
     reader->baseline_valid = reader->last.valid;
     return PROBE_OK;
 }
 
+void probe_cgroup_settle(probe_cgroup_reader *reader, const char *proc_root, const char *pid,
+                         uint64_t memory_total) {
+    if (reader->paths.version != 0) {
+        reader->memory_total = memory_total;
+        reader->last.shared = probe_cgroup_members_shared(&reader->members, proc_root, pid);
+        read_limits(reader);
+    }
+}
+
+void probe_cgroup_close(probe_cgroup_reader *reader) {
+    if (reader->kept) {
+        (void)close(reader->stat); /* read-only, or -1 */
+        (void)close(reader->current);
+        reader->kept = false;
+    }
+}
+
 void probe_cgroup_get(const probe_cgroup_reader *reader, probe_cgroup_reading *reading) {
     *reading = reader->last;
+    if (reader->paths.version == 1 && reader->memory_total > 0 &&
+        reading->value[PROBE_CG_MEMORY_LIMIT] > reader->memory_total) {
+        reading->value[PROBE_CG_MEMORY_LIMIT] = 0;
+    }
     reading->valid &= not_counters | reader->baseline_valid;
     if (!has(reading, PROBE_CG_MEMORY_CURRENT) || !has(reading, PROBE_CG_MEMORY_RSS)) {
         reading->valid &= ~memory_keys;

@@ -2,6 +2,7 @@
 #ifndef PROBE_CGROUP_READER_H
 #define PROBE_CGROUP_READER_H
 
+#include "cgroup_members.h"
 #include "probe_status.h"
 #include <limits.h>
 #include <stdbool.h>
@@ -62,8 +63,11 @@ typedef struct {
 
 typedef struct {
     probe_cgroup_paths paths;
-    uint64_t memory_total;     /* bytes of RAM: a v1 limit beyond it is none; 0 = not known */
-    probe_cgroup_reading last; /* running maxima and the last gauges */
+    probe_cgroup_members members; /* of the memory group, at open */
+    bool kept;                    /* the descriptors below have been opened */
+    int stat, current;            /* -1: not to be had, or not needed */
+    uint64_t memory_total;        /* bytes of RAM: a v1 limit beyond it is none; 0 = not known */
+    probe_cgroup_reading last;    /* running maxima and the last gauges */
     uint64_t baseline[PROBE_CG_COUNT];
     uint32_t baseline_valid;
 } probe_cgroup_reader;
@@ -74,14 +78,28 @@ typedef struct {
 probe_status probe_cgroup_find(probe_cgroup_paths *paths, const char *proc_root,
                                const char *fs_root, const char *pid, probe_error *error);
 
-/* Finds the group and takes the baseline of its counters. On PROBE_E_ABSENT the reader is still
- * usable: its readings are empty. */
+/* Finds the group, takes the baseline of its counters and takes down who is in it: what must be
+ * done before the task starts. Opens nothing to keep. On PROBE_E_ABSENT the reader is still usable:
+ * its readings are empty. */
 probe_status probe_cgroup_open(probe_cgroup_reader *reader, const char *proc_root,
                                const char *fs_root, const char *pid, probe_error *error);
+
+/* What can wait until the task runs: the limits, and whether the group is shared. memory_total:
+ * bytes of RAM, 0 = not known. */
+void probe_cgroup_settle(probe_cgroup_reader *reader, const char *proc_root, const char *pid,
+                         uint64_t memory_total);
+
+/* Reads what peaks are sampled from, through descriptors that it keeps. Never fails. */
+void probe_cgroup_sample(probe_cgroup_reader *reader);
 
 /* Reads everything once more. Gauges that are gone keep their last value. Never fails: what cannot
  * be read is not valid. */
 void probe_cgroup_step(probe_cgroup_reader *reader);
+
+/* The same without the limits, which stand as last read. */
+void probe_cgroup_step_last(probe_cgroup_reader *reader);
+
+void probe_cgroup_close(probe_cgroup_reader *reader);
 
 /* The state as of the last step: counters as differences since open. */
 void probe_cgroup_get(const probe_cgroup_reader *reader, probe_cgroup_reading *reading);

@@ -12,11 +12,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum { EXIT_OWN_ERROR = 125, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
+
+enum { BUDGET_PPM = 500 }; /* of one CPU, for taking samples */
+
+/* Kept open for the files of processes, and left for everything else. */
+enum { DESCRIPTORS = 1024, DESCRIPTORS_SPARE = 64 };
 
 /* Who listens to our own words at the end. */
 typedef struct {
@@ -199,6 +205,27 @@ static void conclude(const probe_measurement *m, audience ears) {
     }
 }
 
+/* Room for descriptors that samples keep. The command has been started: it does not inherit this.
+ */
+static void raise_descriptor_limit(void) {
+    struct rlimit limit;
+    const rlim_t enough = DESCRIPTORS + DESCRIPTORS_SPARE;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < enough) {
+        limit.rlim_cur = limit.rlim_max < enough ? limit.rlim_max : enough;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+/* What can be kept without running out. */
+static int kept_descriptors(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max <= DESCRIPTORS_SPARE) {
+        return 0;
+    }
+    rlim_t room = limit.rlim_max - DESCRIPTORS_SPARE;
+    return room < DESCRIPTORS ? (int)room : DESCRIPTORS;
+}
+
 static int run(const probe_options *options) {
     static probe_measurement m; /* some 250 KiB, of which a short task touches little */
     static char helper[PATH_MAX];
@@ -210,6 +237,8 @@ static int run(const probe_options *options) {
         .nvml_library = options->nvml_library,
         .scope = PROBE_SCOPE_DESCENDANTS,
         .interval_ns = options->interval_ns,
+        .budget_ppm = BUDGET_PPM,
+        .max_descriptors = kept_descriptors(),
     };
     audience ears = choose_audience(options);
     probe_measurement_open(&m, &config);
@@ -220,6 +249,7 @@ static int run(const probe_options *options) {
         return explain_exec_failure(code, options->command[0]);
     }
     drop_inherited(ears.fd, m.target.directory);
+    raise_descriptor_limit();
     probe_measurement_begin(&m);
     int64_t end_ns = watch(&m, &task);
     const probe_outcome outcome = {

@@ -1,6 +1,7 @@
 #include "measurement.h"
 
 #include "clock.h"
+#include <stdio.h>
 #include <unistd.h>
 
 /* A SIGKILL leaves no chance for a last word: the trace is replaced often at first, then every half
@@ -21,7 +22,7 @@ static const int gpu_wait_ms = 200;
 void probe_measurement_open(probe_measurement *m, const probe_measurement_config *config) {
     m->config = *config;
     m->gpu = (probe_gpu_reader){.channel = -1};
-    m->target.directory = -1;
+    m->target.directory = m->target.fresh = -1;
     m->file_error = (probe_error){0};
     m->trace = (probe_trace){0};
     m->json_length = 0;
@@ -30,10 +31,14 @@ void probe_measurement_open(probe_measurement *m, const probe_measurement_config
         (void)probe_trace_file_open(&m->target, config->workdir, config->trace_file,
                                     &m->file_error);
     }
-    const probe_sampler_config sampler = {.proc_root = "/proc",
-                                          .fs_root = "",
-                                          .scope = config->scope,
-                                          .interval_ns = config->interval_ns};
+    const probe_sampler_config sampler = {
+        .proc_root = "/proc",
+        .fs_root = "",
+        .scope = config->scope,
+        .interval_ns = config->interval_ns,
+        .budget_ppm = config->budget_ppm,
+        .max_descriptors = config->max_descriptors,
+    };
     probe_sampler_open(&m->sampler, &sampler);
 }
 
@@ -43,7 +48,7 @@ void probe_measurement_start(probe_measurement *m) {
 
 void probe_measurement_begin(probe_measurement *m) {
     probe_sampler_step(&m->sampler, probe_clock_mono_ns());
-    probe_sampler_read_host(&m->sampler);
+    probe_sampler_settle(&m->sampler);
     if (m->config.helper_path != NULL) {
         const probe_gpu_config gpu = {
             .helper_path = m->config.helper_path,
@@ -55,7 +60,10 @@ void probe_measurement_begin(probe_measurement *m) {
         probe_gpu_open(&m->gpu, &gpu);
         m->sampler.excluded = m->gpu.pid;
     }
-    probe_measurement_checkpoint(m);
+    if (m->target.directory >= 0) {
+        (void)probe_trace_file_settle(&m->target, &m->file_error);
+    }
+    m->next_checkpoint_ns = m->sampler.next_ns;
 }
 
 int64_t probe_measurement_next_ns(const probe_measurement *m) {
@@ -94,6 +102,10 @@ static void write_trace(probe_measurement *m, int64_t now_ns) {
     trace->host = &m->sampler.host;
     probe_sampler_summarize(&m->sampler, now_ns, &trace->proc);
     trace->samples = m->sampler.samples;
+    trace->own_cpu_usec = probe_clock_thread_ns() / 1000;
+    if (!trace->final) { /* what the group showed before the end is not to be overwritten */
+        probe_cgroup_step(&m->sampler.cgroup);
+    }
     probe_cgroup_get(&m->sampler.cgroup, &trace->cgroup);
     trace->gpu = m->gpu.any ? &m->gpu.last : NULL;
     trace->note_count = 0;
@@ -106,6 +118,13 @@ static void write_trace(probe_measurement *m, int64_t now_ns) {
     if (m->sampler.tree.truncated) {
         probe_trace_note(trace,
                          "proc: more than 4096 processes at once: the others were not sampled");
+    }
+    if (trace->final && trace->exited + trace->signalled > 0 && trace->proc.usage.alive > 0) {
+        (void)snprintf(m->alive_note, sizeof m->alive_note,
+                       "proc: %u processes outlived the task; they count with what they had used "
+                       "when it ended",
+                       (unsigned int)trace->proc.usage.alive);
+        probe_trace_note(trace, m->alive_note);
     }
     probe_error error = {0};
     if (probe_trace_to_json(trace, m->json, sizeof m->json, &m->json_length) != PROBE_OK) {
@@ -126,7 +145,7 @@ void probe_measurement_checkpoint(probe_measurement *m) {
 }
 
 void probe_measurement_end(probe_measurement *m) {
-    probe_sampler_step(&m->sampler, probe_clock_mono_ns());
+    probe_sampler_step_last(&m->sampler);
     probe_gpu_finish(&m->gpu, gpu_wait_ms);
 }
 
@@ -141,5 +160,6 @@ void probe_measurement_finish(probe_measurement *m, int64_t end_ns, const probe_
 
 void probe_measurement_close(probe_measurement *m) {
     probe_gpu_close(&m->gpu);
+    probe_sampler_close(&m->sampler);
     probe_trace_file_close(&m->target);
 }

@@ -17,6 +17,8 @@ typedef struct {
     const char *nvml_library; /* NULL: the driver's own */
     probe_usage_scope scope;
     int64_t interval_ns;
+    int64_t budget_ppm;  /* share of one CPU that sampling may take; 0: no limit */
+    int max_descriptors; /* that samples may keep open */
 } probe_measurement_config;
 
 /* How a command ended; zero for in-process use. */
@@ -33,18 +35,20 @@ typedef struct {
     probe_trace trace; /* as of the last checkpoint or the end */
     int64_t next_checkpoint_ns;
     probe_error file_error; /* why there is no trace, or no newer one */
+    char alive_note[112];
     size_t json_length;
     char json[PROBE_TRACE_SIZE]; /* the trace as text */
 } probe_measurement;
 
-/* Opens the place of the trace and takes the baselines. Never fails: without a place for the trace,
- * everything else goes on. */
+/* Opens the place of the trace and takes the baselines: what must be done before the task starts.
+ * Never fails: without a place for the trace, everything else goes on. */
 void probe_measurement_open(probe_measurement *m, const probe_measurement_config *config);
 
 /* The task starts now. */
 void probe_measurement_start(probe_measurement *m);
 
-/* The task runs: first sample, GPU helper, first trace. */
+/* The task runs: first sample, GPU helper, the place of the trace, everything that could wait. The
+ * first trace is due with the second sample; whoever wants it at once asks for a checkpoint. */
 void probe_measurement_begin(probe_measurement *m);
 
 /* When the next step is due, CLOCK_MONOTONIC. */

@@ -1,7 +1,7 @@
 #include "proc_reader.h"
 
 #include "file.h"
-#include <dirent.h>
+#include "numbers.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,18 +55,22 @@ probe_status probe_proc_read_stat(const char *proc_root, pid_t pid, probe_proc_s
     return status == PROBE_OK ? parse_stat(text, stat) : status;
 }
 
+probe_status probe_proc_parse_memory(const char *status, probe_proc_memory *memory) {
+    *memory = (probe_proc_memory){0};
+    bool found = probe_find_u64(status, "VmPeak", ':', &memory->vm_peak_kib) &&
+                 probe_find_u64(status, "VmSize", ':', &memory->vm_size_kib) &&
+                 probe_find_u64(status, "VmHWM", ':', &memory->vm_hwm_kib) &&
+                 probe_find_u64(status, "VmRSS", ':', &memory->vm_rss_kib);
+    return found ? PROBE_OK : PROBE_E_ABSENT; /* zombies and kernel threads have none */
+}
+
 probe_status probe_proc_read_memory(const char *proc_root, pid_t pid, probe_proc_memory *memory) {
     char text[4096];
     probe_status status = read_pid_file(proc_root, pid, "status", text, sizeof text);
     if (status != PROBE_OK && status != PROBE_E_OVERFLOW) { /* the memory lines come early */
         return status;
     }
-    *memory = (probe_proc_memory){0};
-    bool found = probe_find_u64(text, "VmPeak", ':', &memory->vm_peak_kib) &&
-                 probe_find_u64(text, "VmSize", ':', &memory->vm_size_kib) &&
-                 probe_find_u64(text, "VmHWM", ':', &memory->vm_hwm_kib) &&
-                 probe_find_u64(text, "VmRSS", ':', &memory->vm_rss_kib);
-    return found ? PROBE_OK : PROBE_E_ABSENT; /* zombies and kernel threads have none */
+    return probe_proc_parse_memory(text, memory);
 }
 
 probe_status probe_proc_read_io(const char *proc_root, const char *path, probe_proc_io *io,
@@ -89,23 +93,25 @@ probe_status probe_proc_read_switches(const char *proc_root, pid_t pid, uint64_t
                                       uint64_t *involuntary) {
     char path[320], text[4096];
     (void)snprintf(path, sizeof path, "%s/%d/task", proc_root, (int)pid);
-    DIR *threads = opendir(path);
-    if (threads == NULL) {
+    int task = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (task < 0) {
         return PROBE_E_SYSCALL;
     }
     *voluntary = *involuntary = 0;
-    struct dirent *entry;
-    while ((entry = readdir(threads)) != NULL) {
-        (void)snprintf(path, sizeof path, "%d/task/%.20s/status", (int)pid, entry->d_name);
+    probe_numbers threads;
+    pid_t tid;
+    probe_numbers_begin(&threads, task);
+    while (probe_numbers_next(&threads, &tid)) {
+        (void)snprintf(path, sizeof path, "%d/status", (int)tid);
         uint64_t v = 0, n = 0;
-        if (read_below(proc_root, path, text, sizeof text, NULL) == PROBE_OK &&
+        if (probe_file_read(task, path, text, sizeof text, NULL) == PROBE_OK &&
             probe_find_u64(text, "voluntary_ctxt_switches", ':', &v) &&
             probe_find_u64(text, "nonvoluntary_ctxt_switches", ':', &n)) {
             *voluntary += v;
             *involuntary += n;
         }
     }
-    (void)closedir(threads);
+    (void)close(task);
     return PROBE_OK;
 }
 
@@ -136,7 +142,7 @@ static void read_boot_id(const char *proc_root, char *id, size_t size) {
 
 void probe_host_read(const char *proc_root, probe_host *host) {
     *host = (probe_host){0};
-    char text[4096];
+    char text[256]; /* MemTotal is the first line */
     if (read_below(proc_root, "meminfo", text, sizeof text, NULL) != PROBE_E_SYSCALL) {
         (void)probe_find_u64(text, "MemTotal", ':', &host->mem_total_kib);
     }

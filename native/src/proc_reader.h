@@ -40,6 +40,9 @@ typedef struct {
 probe_status probe_proc_read_stat(const char *proc_root, pid_t pid, probe_proc_stat *stat);
 probe_status probe_proc_read_memory(const char *proc_root, pid_t pid, probe_proc_memory *memory);
 
+/* The same from the text of its file status. PROBE_E_ABSENT: a zombie or a kernel thread. */
+probe_status probe_proc_parse_memory(const char *status, probe_proc_memory *memory);
+
 /* path: below proc_root, such as "self/io" or "self/task/12/io". length: the bytes that the file
  * had, for the caller who corrects for its own reading; may be NULL. */
 probe_status probe_proc_read_io(const char *proc_root, const char *path, probe_proc_io *io,

@@ -6,6 +6,7 @@
 #include "cgroup_reader.h"
 #include "proc_reader.h"
 #include "proc_tree.h"
+#include "process_set.h"
 #include "usage.h"
 #include <stdint.h>
 
@@ -14,6 +15,8 @@ typedef struct {
     const char *fs_root;   /* "" ; put before the mount points of control groups */
     probe_usage_scope scope;
     int64_t interval_ns;
+    int64_t budget_ppm;  /* share of one CPU that samples may take; 0: no limit */
+    int max_descriptors; /* kept open for the files of processes */
 } probe_sampler_config;
 
 typedef struct {
@@ -22,13 +25,16 @@ typedef struct {
     probe_usage_reader usage;
     probe_cgroup_reader cgroup;
     probe_tree tree;
+    probe_process_set set;
     bool cgroup_shared; /* the group is not the task's own: its memory figures include others' */
     pid_t excluded;     /* a child of ours that is not the task's, with its descendants; 0: none */
     int64_t start_ns;   /* CLOCK_MONOTONIC */
     int64_t start_wall_ms;            /* ms since 1970 */
     int64_t next_ns;                  /* when the next step is due */
+    int64_t cost_ns;                  /* CPU time of the last step */
     uint32_t samples;                 /* steps that could read at least one process */
     uint64_t vm_size_kib, vm_rss_kib; /* largest sampled sums */
+    uint64_t vm_hwm_sum_kib;          /* largest sampled sum of high-water marks */
     uint64_t vm_peak_kib, vm_hwm_kib; /* largest of one process */
     uint64_t baseline_vm_peak_kib,
         baseline_vm_hwm_kib; /* of this process: its life began before the measurement */
@@ -41,6 +47,7 @@ typedef struct {
     int64_t pct_mem; /* tenths of a percent of the host's memory; 0 without host_memory_valid */
     bool memory_valid, io_valid, host_memory_valid;
     uint64_t vmem_kib, rss_kib, peak_vmem_kib, peak_rss_kib;
+    uint64_t peak_rss_upper_kib; /* the true peak of the sum lies between peak_rss_kib and this */
     probe_usage usage;
 } probe_proc_block;
 
@@ -50,15 +57,24 @@ void probe_sampler_open(probe_sampler *sampler, const probe_sampler_config *conf
 /* The task starts now. */
 void probe_sampler_start(probe_sampler *sampler, int64_t now_ns, int64_t wall_ms);
 
-/* Reads what does not change about the host; once, before the first summary. It can wait until the
- * task runs. */
-void probe_sampler_read_host(probe_sampler *sampler);
+/* What can wait until the task runs; once, before the first summary: the host's facts, and who
+ * shares the group. */
+void probe_sampler_settle(probe_sampler *sampler);
 
 /* Takes one sample and sets next_ns: 2, 5, 10, 20, 50, 100, 200 and 500 ms after the start, then
- * every interval. Never fails. */
+ * every interval, or less often where that would exceed the budget. Never fails. */
 void probe_sampler_step(probe_sampler *sampler, int64_t now_ns);
+
+/* The last sample, with everything that goes away with the task. */
+void probe_sampler_step_last(probe_sampler *sampler);
+
+/* The time between two samples that cost cost_ns of CPU time each: interval_ns, or as much more as
+ * it takes to stay within budget_ppm of one CPU; 0: no budget. */
+int64_t probe_sampler_spacing_ns(int64_t interval_ns, int64_t cost_ns, int64_t budget_ppm);
 
 /* The figures as of now. Reads the exact counters, but takes no sample. */
 void probe_sampler_summarize(probe_sampler *sampler, int64_t now_ns, probe_proc_block *block);
+
+void probe_sampler_close(probe_sampler *sampler);
 
 #endif

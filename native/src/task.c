@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -31,10 +32,30 @@ void probe_task_prepare(probe_task *task) {
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
-/* As a shell looks a command up: along PATH unless it has a slash; a text file without an
- * interpreter line is the shell's. Returns errno. shell_command: room for the command behind two
- * more words. */
-static int execute_by_path(char **command, char **shell_command) {
+/* Executes a text file without an interpreter line by the shell. There is room for more words only
+ * where it is needed, which is hardly ever; malloc is not for a child that borrows its memory.
+ * Returns on failure. */
+static void execute_by_shell(char *file, char **command) {
+    size_t words = 1; /* with the NULL at the end */
+    while (command[words - 1] != NULL) {
+        words++;
+    }
+    size_t size = (words + 1) * sizeof *command;
+    char **longer = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (longer == MAP_FAILED) {
+        return;
+    }
+    longer[0] = (char *)"/bin/sh";
+    longer[1] = file;
+    memcpy(longer + 2, command + 1, (words - 1) * sizeof *command);
+    (void)execve(longer[0], longer, environ);
+    int kept = errno;
+    (void)munmap(longer, size);
+    errno = kept;
+}
+
+/* As a shell looks a command up: along PATH unless it has a slash. Returns errno. */
+static int execute_by_path(char **command) {
     const char *path = strchr(command[0], '/') != NULL ? "" : getenv("PATH");
     path = path != NULL ? path : "/usr/local/bin:/bin:/usr/bin";
     int code = ENOENT;
@@ -46,9 +67,7 @@ static int execute_by_path(char **command, char **shell_command) {
         if (n > 0 && (size_t)n < sizeof file) {
             (void)execve(file, command, environ);
             if (errno == ENOEXEC) {
-                shell_command[0] = (char *)"/bin/sh";
-                shell_command[1] = file;
-                (void)execve(shell_command[0], shell_command, environ);
+                execute_by_shell(file, command);
             }
             /* A file that may not be executed is remembered, in case no other directory has one
              * that may. */
@@ -68,12 +87,12 @@ static int execute_by_path(char **command, char **shell_command) {
 
 /* In the child, which borrows its parent's memory until exec: only async-signal-safe calls. */
 static _Noreturn void execute(const probe_task *task, pid_t parent, char **command,
-                              char **shell_command, volatile int *code) {
+                              volatile int *code) {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a SIGKILL for the wrapper is meant for the command */
     if (getppid() == parent) {
         (void)sigaction(SIGCHLD, &task->inherited_chld, NULL);
         set_mask(SIG_SETMASK, task->inherited_mask, NULL);
-        *code = execute_by_path(command, shell_command);
+        *code = execute_by_path(command);
     } else {
         *code = ESRCH;
     }
@@ -81,30 +100,19 @@ static _Noreturn void execute(const probe_task *task, pid_t parent, char **comma
 }
 
 /* vfork: the parent goes on at the moment of exec, and errno comes back through shared memory. */
-static pid_t spawn(const probe_task *task, char **command, char **shell_command,
-                   volatile int *code) {
+static pid_t spawn(const probe_task *task, char **command, volatile int *code) {
     pid_t parent = getpid();
     pid_t pid = vfork();
     if (pid == 0) {
-        execute(task, parent, command, shell_command, code);
+        execute(task, parent, command, code);
     }
     return pid;
 }
 
 int probe_task_spawn(probe_task *task, char **command) {
     volatile int code = 0;
-    size_t words = 1; /* with the NULL at the end */
-    while (command[words - 1] != NULL) {
-        words++;
-    }
-    char **shell_command = calloc(words + 1, sizeof *shell_command);
-    if (shell_command == NULL) {
-        return ENOMEM;
-    }
-    memcpy(shell_command + 2, command + 1, (words - 1) * sizeof *command);
-    pid_t pid = spawn(task, command, shell_command, &code);
+    pid_t pid = spawn(task, command, &code);
     int failed = errno;
-    free(shell_command);
     if (pid < 0) {
         return failed;
     }

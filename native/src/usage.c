@@ -26,8 +26,7 @@ static void add_io(probe_usage *sum, const probe_proc_io *io, int sign) {
 
 /* This process's io file includes all children it has waited for, and its own threads. The
  * measuring thread's share is in that thread's file. That file is read first, so the process's
- * figures already include this reading: the bytes of the file and two calls (the second one found
- * its end). */
+ * figures already include this reading: the bytes of the file and one call. */
 static void add_own_io(probe_usage *sum, const char *proc_root) {
     char path[64];
     probe_proc_io process, thread;
@@ -39,7 +38,7 @@ static void add_own_io(probe_usage *sum, const char *proc_root) {
         return;
     }
     thread.rchar += length;
-    thread.syscr += 2;
+    thread.syscr += 1;
     add_io(sum, &process, 1);
     add_io(sum, &thread, -1);
 }
@@ -51,6 +50,7 @@ static void add_live(probe_usage *sum, const char *proc_root, const probe_tree *
         probe_proc_stat stat;
         if (probe_proc_read_stat(proc_root, pid, &stat) == PROBE_OK) {
             sum->cpu_usec += (int64_t)(stat.cpu_ticks * 1000000 / hz);
+            sum->alive += stat.state != 'Z';
         }
         uint64_t voluntary, involuntary;
         if (probe_proc_read_switches(proc_root, pid, &voluntary, &involuntary) == PROBE_OK) {

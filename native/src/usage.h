@@ -14,6 +14,7 @@ typedef struct {
     int64_t voluntary, involuntary; /* context switches */
     int64_t io[6];                  /* in the order of probe_proc_io */
     bool io_valid;
+    uint32_t alive; /* processes that have not ended: they count with what they show now */
     uint64_t
         maxrss_kib; /* largest ru_maxrss of one process; 0: none is known to belong to the task */
 } probe_usage;

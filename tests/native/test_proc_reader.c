@@ -106,6 +106,8 @@ static void the_host_may_be_silent(void) {
 
 static void the_tree_is_walked_over_every_thread(void) {
     probe_tree tree;
+    probe_process_set set;
+    probe_process_set_open(&set, root, 64);
     put("20/task/20/children", "21 22 ");
     put("20/task/29/children", "23 "); /* forked by another thread */
     put("21/task/21/children", "24 ");
@@ -113,16 +115,20 @@ static void the_tree_is_walked_over_every_thread(void) {
     put("23/task/23/children", "25 ");
     put("24/task/24/children", "");
     put("25/task/25/children", "");
-    probe_tree_walk(&tree, root, 20, 0);
+    probe_tree_walk(&tree, &set, 20, 0);
     CHECK_INT(tree.count, 5);
-    probe_tree_walk(&tree, root, 20, 23);
+    probe_tree_walk(&tree, &set, 20, 23);
     CHECK_INT(tree.count, 3); /* without 23 and what is below it */
-    probe_tree_walk(&tree, root, 404, 0);
+    probe_tree_walk(&tree, &set, 404, 0);
     CHECK_INT(tree.count, 0);
+    CHECK_INT(set.descriptors, 0); /* nothing of it is there any more */
+    probe_process_set_close(&set);
 }
 
 static void without_children_files_all_processes_are_scanned(void) {
     probe_tree tree;
+    probe_process_set set;
+    probe_process_set_open(&set, root, 64);
     const char *format = "%d (x) S %d 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 5 0 0\n";
     const int pairs[][2] = {
         {33, 31}, {31, 30}, {34, 33}, {35, 1}, {30, 1}}; /* children may have smaller pids */
@@ -134,10 +140,12 @@ static void without_children_files_all_processes_are_scanned(void) {
         (void)snprintf(name, sizeof name, "%d/task/%d/stat", pairs[i][0], pairs[i][0]);
         put(name, text);
     }
-    probe_tree_walk(&tree, root, 30, 0);
+    probe_tree_walk(&tree, &set, 30, 0);
     CHECK_INT(tree.count, 3);
-    probe_tree_walk(&tree, root, 30, 33);
+    probe_tree_walk(&tree, &set, 30, 33);
     CHECK_INT(tree.count, 1);
+    probe_process_set_close(&set);
+    CHECK_INT(set.descriptors, 0);
 }
 
 int main(void) {

@@ -17,9 +17,10 @@ static void open_sampler(int64_t interval_ms) {
         .fs_root = "",
         .scope = PROBE_SCOPE_DESCENDANTS,
         .interval_ns = interval_ms * PROBE_NS_PER_MS,
+        .max_descriptors = 64,
     };
     probe_sampler_open(&sampler, &config);
-    probe_sampler_read_host(&sampler);
+    probe_sampler_settle(&sampler);
     probe_sampler_start(&sampler, 0, 0);
 }
 
