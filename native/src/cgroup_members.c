@@ -12,7 +12,7 @@
 /* Status rather than stat: a process name cannot forge a line of it. */
 static bool read_parent(const char *proc_root, const char *pid, uint64_t *own, uint64_t *parent) {
     char path[PATH_MAX];
-    char text[512]; /* the first lines suffice */
+    char text[4096]; /* all of it: to cut it short costs the kernel a second time */
     int n = snprintf(path, sizeof path, "%s/%s/status", proc_root, pid);
     if (n < 0 || (size_t)n >= sizeof path) {
         return false;

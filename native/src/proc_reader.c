@@ -142,7 +142,7 @@ static void read_boot_id(const char *proc_root, char *id, size_t size) {
 
 void probe_host_read(const char *proc_root, probe_host *host) {
     *host = (probe_host){0};
-    char text[256]; /* MemTotal is the first line */
+    char text[4096];
     if (read_below(proc_root, "meminfo", text, sizeof text, NULL) != PROBE_E_SYSCALL) {
         (void)probe_find_u64(text, "MemTotal", ':', &host->mem_total_kib);
     }

@@ -40,8 +40,11 @@ probe_status probe_trace_file_open(probe_trace_file *target, const char *workdir
     const char *shown = file == NULL ? workdir : directory;
     target->directory = open(shown, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (target->directory < 0) {
-        return probe_fail_detail(error, PROBE_E_SYSCALL, errno, "the directory cannot be opened",
-                                 shown);
+        int code = errno;
+        char path[PATH_MAX];
+        (void)snprintf(path, sizeof path, "%.4000s%s", shown, file == NULL ? "/.fusion" : "");
+        return probe_fail_detail(error, PROBE_E_SYSCALL, code, "the directory cannot be opened",
+                                 path);
     }
     (void)snprintf(target->path, sizeof target->path, "%s", shown);
     return PROBE_OK;

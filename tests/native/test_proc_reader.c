@@ -1,36 +1,8 @@
 /* Files of /proc as they were seen in the wild, written out by the test. */
 #include "check.h"
+#include "proc_fixture.h"
 #include "proc_reader.h"
 #include "proc_tree.h"
-
-#include <stdlib.h>
-#include <sys/stat.h>
-
-static char root[64];
-
-static void make_directories(const char *path) {
-    char part[256];
-    (void)snprintf(part, sizeof part, "%s", path);
-    for (char *c = part + 1; *c != '\0'; c++) {
-        if (*c == '/') {
-            *c = '\0';
-            (void)mkdir(part, 0777);
-            *c = '/';
-        }
-    }
-}
-
-static void put(const char *name, const char *text) {
-    char path[256];
-    (void)snprintf(path, sizeof path, "%s/%s", root, name);
-    make_directories(path);
-    FILE *file = fopen(path, "w");
-    CHECK(file != NULL);
-    if (file != NULL) {
-        CHECK(fputs(text, file) >= 0);
-        CHECK_INT(fclose(file), 0);
-    }
-}
 
 static void a_name_may_hold_brackets_and_blanks(void) {
     probe_proc_stat stat;
@@ -149,8 +121,7 @@ static void without_children_files_all_processes_are_scanned(void) {
 }
 
 int main(void) {
-    (void)snprintf(root, sizeof root, "/tmp/probe_test_proc_XXXXXX");
-    CHECK(mkdtemp(root) != NULL);
+    make_root();
     a_name_may_hold_brackets_and_blanks();
     a_zombie_has_no_memory();
     io_counters_are_64_bits();
@@ -158,8 +129,6 @@ int main(void) {
     the_host_may_be_silent();
     the_tree_is_walked_over_every_thread();
     without_children_files_all_processes_are_scanned();
-    char command[128];
-    (void)snprintf(command, sizeof command, "rm -rf '%s'", root);
-    CHECK_INT(system(command), 0);
+    remove_root();
     return check_failures();
 }
