@@ -2,12 +2,9 @@
 
 #include "cgroup_limits.h"
 #include "file.h"
-#include "lines.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #define BIT(key) (UINT32_C(1) << (key))
 
@@ -22,7 +19,9 @@ static const uint32_t memory_keys = BIT(PROBE_CG_MEMORY_CURRENT) | BIT(PROBE_CG_
 /* v1 writes "no limit" as LONG_MAX rounded down to a page, whose size differs. */
 #define V1_UNLIMITED (UINT64_C(1) << 62)
 
-#define CURRENT_FILE(v1) ((v1) ? "memory.usage_in_bytes" : "memory.current")
+static const char current_v1[] = "memory.usage_in_bytes", current_v2[] = "memory.current";
+static const char stat_file[] = "memory.stat", cpu_stat_file[] = "cpu.stat";
+#define CURRENT_FILE(v1) ((v1) ? current_v1 : current_v2)
 #define RSS_NAME(v1) ((v1) ? "total_rss" : "anon")
 
 static bool has(const probe_cgroup_reading *reading, probe_cgroup_key key) {
@@ -49,9 +48,15 @@ static void set_from_line(probe_cgroup_reading *reading, probe_cgroup_key key, c
     }
 }
 
-static bool read_number(const char *directory, const char *name, uint64_t *value) {
+static bool read_text(probe_cgroup_reader *reader, const char *directory, const char *name,
+                      char *buf, size_t size) {
+    return probe_cgroup_files_read(&reader->files, directory, name, buf, size);
+}
+
+static bool read_number(probe_cgroup_reader *reader, const char *directory, const char *name,
+                        uint64_t *value) {
     char text[64];
-    return probe_cgroup_text(directory, name, text, sizeof text) &&
+    return read_text(reader, directory, name, text, sizeof text) &&
            probe_parse_u64(text, value, NULL);
 }
 
@@ -64,18 +69,18 @@ static void read_memory(probe_cgroup_reader *reader, const char *current_file,
     uint64_t peak = 0;
     uint64_t rss = 0;
     char stat[8192];
-    bool has_current = read_number(directory, current_file, &current);
+    bool has_current = read_number(reader, directory, current_file, &current);
     if (has_current) {
         set(last, PROBE_CG_MEMORY_CURRENT, current);
     }
-    if (read_number(directory, peak_file, &peak)) {
+    if (read_number(reader, directory, peak_file, &peak)) {
         raise_to(last, PROBE_CG_MEMORY_PEAK, peak);
         last->peak_sampled = false;
     } else if (has_current && (last->peak_sampled || !has(last, PROBE_CG_MEMORY_PEAK))) {
         raise_to(last, PROBE_CG_MEMORY_PEAK, current);
         last->peak_sampled = true;
     }
-    if (!probe_cgroup_text(directory, "memory.stat", stat, sizeof stat)) {
+    if (!read_text(reader, directory, stat_file, stat, sizeof stat)) {
         return;
     }
     if (probe_find_u64(stat, rss_name, ' ', &rss)) {
@@ -92,7 +97,7 @@ static void read_memory(probe_cgroup_reader *reader, const char *current_file,
 static void read_memory_v1(probe_cgroup_reader *reader) {
     char text[256];
     read_memory(reader, CURRENT_FILE(true), "memory.max_usage_in_bytes", RSS_NAME(true));
-    if (probe_cgroup_text(reader->paths.memory, "memory.oom_control", text, sizeof text)) {
+    if (read_text(reader, reader->paths.memory, "memory.oom_control", text, sizeof text)) {
         set_from_line(&reader->last, PROBE_CG_MEMORY_OOM_KILLS, text, "oom_kill", 1);
     }
 }
@@ -100,7 +105,7 @@ static void read_memory_v1(probe_cgroup_reader *reader) {
 static void read_memory_v2(probe_cgroup_reader *reader) {
     char text[512];
     read_memory(reader, CURRENT_FILE(false), "memory.peak", RSS_NAME(false));
-    if (probe_cgroup_text(reader->paths.memory, "memory.events", text, sizeof text)) {
+    if (read_text(reader, reader->paths.memory, "memory.events", text, sizeof text)) {
         set_from_line(&reader->last, PROBE_CG_MEMORY_OOM_KILLS, text, "oom_kill", 1);
     }
 }
@@ -110,7 +115,7 @@ static void read_cpu_time(probe_cgroup_reader *reader) {
     probe_cgroup_reading *last = &reader->last;
     if (strcmp(directory, reader->paths.unified) == 0) {
         char text[1024];
-        if (probe_cgroup_text(directory, "cpu.stat", text, sizeof text)) {
+        if (read_text(reader, directory, cpu_stat_file, text, sizeof text)) {
             set_from_line(last, PROBE_CG_CPU_USAGE_USEC, text, "usage_usec", 1);
             set_from_line(last, PROBE_CG_CPU_USER_USEC, text, "user_usec", 1);
             set_from_line(last, PROBE_CG_CPU_SYSTEM_USEC, text, "system_usec", 1);
@@ -119,13 +124,13 @@ static void read_cpu_time(probe_cgroup_reader *reader) {
     }
     /* In nanoseconds; cpuacct.stat would be in ticks of 10 ms. */
     uint64_t value = 0;
-    if (read_number(directory, "cpuacct.usage", &value)) {
+    if (read_number(reader, directory, "cpuacct.usage", &value)) {
         set(last, PROBE_CG_CPU_USAGE_USEC, value / 1000);
     }
-    if (read_number(directory, "cpuacct.usage_user", &value)) {
+    if (read_number(reader, directory, "cpuacct.usage_user", &value)) {
         set(last, PROBE_CG_CPU_USER_USEC, value / 1000);
     }
-    if (read_number(directory, "cpuacct.usage_sys", &value)) {
+    if (read_number(reader, directory, "cpuacct.usage_sys", &value)) {
         set(last, PROBE_CG_CPU_SYSTEM_USEC, value / 1000);
     }
 }
@@ -148,7 +153,7 @@ static void read_throttling(probe_cgroup_reader *reader) {
     const char *directory = reader->paths.cpu;
     probe_cgroup_reading *last = &reader->last;
     char text[1024];
-    if (probe_cgroup_text(directory, "cpu.stat", text, sizeof text)) {
+    if (read_text(reader, directory, cpu_stat_file, text, sizeof text)) {
         set_from_line(last, PROBE_CG_CPU_NR_THROTTLED, text, "nr_throttled", 1);
         set_from_line(last, PROBE_CG_CPU_THROTTLED_USEC, text, "throttled_usec", 1); /* v2 */
         set_from_line(last, PROBE_CG_CPU_THROTTLED_USEC, text, "throttled_time", 1000);
@@ -169,19 +174,13 @@ static void add_device(uint64_t sums[4], const char *line) {
 /* One line per device; the file is empty before the first I/O, which is a true 0. Only v2 counts:
  * the blkio.throttle files of v1 stay 0 on current kernels until a throttle is configured. */
 static void read_io(probe_cgroup_reader *reader) {
-    char path[PATH_MAX];
-    probe_lines lines;
+    char text[32768]; /* some 300 devices */
     uint64_t sums[4] = {0};
-    if (probe_path_join(path, sizeof path, reader->paths.unified, "io.stat") != PROBE_OK ||
-        probe_lines_open(&lines, path) != PROBE_OK) {
+    if (!read_text(reader, reader->paths.unified, "io.stat", text, sizeof text)) {
         return;
     }
-    for (const char *line; (line = probe_lines_next(&lines)) != NULL;) {
+    for (char *next = text, *line; (line = strsep(&next, "\n")) != NULL;) {
         add_device(sums, line);
-    }
-    probe_lines_close(&lines);
-    if (lines.failed) {
-        return;
     }
     set(&reader->last, PROBE_CG_IO_READ_BYTES, sums[0]);
     set(&reader->last, PROBE_CG_IO_WRITE_BYTES, sums[1]);
@@ -204,7 +203,7 @@ static void set_from_psi(probe_cgroup_reading *reading, probe_cgroup_key key, co
 static void read_psi(probe_cgroup_reader *reader, const char *name, probe_cgroup_key some,
                      probe_cgroup_key full) {
     char text[512];
-    if (probe_cgroup_text(reader->paths.unified, name, text, sizeof text)) {
+    if (read_text(reader, reader->paths.unified, name, text, sizeof text)) {
         set_from_psi(&reader->last, some, text, "some ");
         set_from_psi(&reader->last, full, text, "full ");
     }
@@ -245,34 +244,21 @@ void probe_cgroup_step_last(probe_cgroup_reader *reader) {
     }
 }
 
-static int open_kept(const char *directory, const char *name) {
-    char path[PATH_MAX];
-    return probe_path_join(path, sizeof path, directory, name) == PROBE_OK
-               ? open(path, O_RDONLY | O_CLOEXEC)
-               : -1;
-}
-
 void probe_cgroup_sample(probe_cgroup_reader *reader) {
     probe_cgroup_reading *last = &reader->last;
     bool v1 = reader->paths.version == 1;
+    const char *directory = reader->paths.memory;
     char text[8192];
     uint64_t value = 0;
     if (reader->paths.version == 0) {
         return;
     }
-    if (!reader->kept) {
-        reader->kept = true;
-        reader->stat = open_kept(reader->paths.memory, "memory.stat");
-        /* Where the kernel keeps the peak itself, it need not be sampled. */
-        reader->current =
-            last->peak_sampled ? open_kept(reader->paths.memory, CURRENT_FILE(v1)) : -1;
-    }
-    if (probe_file_reread(reader->current, text, sizeof text, NULL) == PROBE_OK &&
-        probe_parse_u64(text, &value, NULL)) {
+    /* Where the kernel keeps the peak itself, it need not be sampled. */
+    if (last->peak_sampled && read_number(reader, directory, CURRENT_FILE(v1), &value)) {
         set(last, PROBE_CG_MEMORY_CURRENT, value);
         raise_to(last, PROBE_CG_MEMORY_PEAK, value);
     }
-    if (probe_file_reread(reader->stat, text, sizeof text, NULL) != PROBE_E_SYSCALL &&
+    if (read_text(reader, directory, stat_file, text, sizeof text) &&
         probe_find_u64(text, RSS_NAME(v1), ' ', &value)) {
         set(last, PROBE_CG_MEMORY_RSS, value);
         raise_to(last, PROBE_CG_MEMORY_PEAK_RSS, value);
@@ -281,13 +267,16 @@ void probe_cgroup_sample(probe_cgroup_reader *reader) {
 
 probe_status probe_cgroup_open(probe_cgroup_reader *reader, const char *proc_root,
                                const char *fs_root, const char *pid, probe_error *error) {
-    memset(reader, 0, sizeof *reader);
+    reader->files.count = 0;
+    reader->memory_total = 0;
+    reader->last = (probe_cgroup_reading){0};
+    memset(reader->baseline, 0, sizeof reader->baseline);
+    reader->baseline_valid = 0;
     probe_status status = probe_cgroup_find(&reader->paths, proc_root, fs_root, pid, error);
     if (status != PROBE_OK) {
         return status;
     }
     reader->last.version = reader->paths.version;
-    reader->last.shared = true; /* until the members are known */
     probe_cgroup_members_read(&reader->members, reader->paths.memory);
     read_figures(reader);
     memcpy(reader->baseline, reader->last.value, sizeof reader->baseline);
@@ -295,21 +284,21 @@ probe_status probe_cgroup_open(probe_cgroup_reader *reader, const char *proc_roo
     return PROBE_OK;
 }
 
-void probe_cgroup_settle(probe_cgroup_reader *reader, const char *proc_root, const char *pid,
-                         uint64_t memory_total) {
+void probe_cgroup_settle(probe_cgroup_reader *reader, uint64_t memory_total) {
+    reader->memory_total = memory_total;
     if (reader->paths.version != 0) {
-        reader->memory_total = memory_total;
-        reader->last.shared = probe_cgroup_members_shared(&reader->members, proc_root, pid);
         read_limits(reader);
     }
 }
 
+bool probe_cgroup_shared(const probe_cgroup_reader *reader, const char *proc_root,
+                         const char *pid) {
+    return reader->paths.version != 0 &&
+           probe_cgroup_members_shared(&reader->members, proc_root, pid);
+}
+
 void probe_cgroup_close(probe_cgroup_reader *reader) {
-    if (reader->kept) {
-        (void)close(reader->stat); /* read-only, or -1 */
-        (void)close(reader->current);
-        reader->kept = false;
-    }
+    probe_cgroup_files_close(&reader->files);
 }
 
 void probe_cgroup_get(const probe_cgroup_reader *reader, probe_cgroup_reading *reading) {

@@ -2,10 +2,12 @@
 #ifndef PROBE_CGROUP_READER_H
 #define PROBE_CGROUP_READER_H
 
+#include "cgroup_files.h"
 #include "cgroup_members.h"
 #include "probe_status.h"
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Every figure of the trace's cgroup block, in its order. */
@@ -44,8 +46,6 @@ typedef struct {
     uint32_t valid; /* bit per key */
     uint64_t value[PROBE_CG_COUNT];
     bool peak_sampled; /* MEMORY_PEAK is a sampled maximum (no memory.peak on this kernel) */
-    bool shared;       /* at open, processes other than the given one and its ancestors were in the
-                          memory group, or that could not be ruled out */
 } probe_cgroup_reading;
 
 /* Which of the group's directories holds what. Absolute paths below fs_root; empty = that
@@ -64,10 +64,9 @@ typedef struct {
 typedef struct {
     probe_cgroup_paths paths;
     probe_cgroup_members members; /* of the memory group, at open */
-    bool kept;                    /* the descriptors below have been opened */
-    int stat, current;            /* -1: not to be had, or not needed */
-    uint64_t memory_total;        /* bytes of RAM: a v1 limit beyond it is none; 0 = not known */
-    probe_cgroup_reading last;    /* running maxima and the last gauges */
+    probe_cgroup_files files;
+    uint64_t memory_total;     /* bytes of RAM: a v1 limit beyond it is none; 0 = not known */
+    probe_cgroup_reading last; /* running maxima and the last gauges */
     uint64_t baseline[PROBE_CG_COUNT];
     uint32_t baseline_valid;
 } probe_cgroup_reader;
@@ -84,10 +83,12 @@ probe_status probe_cgroup_find(probe_cgroup_paths *paths, const char *proc_root,
 probe_status probe_cgroup_open(probe_cgroup_reader *reader, const char *proc_root,
                                const char *fs_root, const char *pid, probe_error *error);
 
-/* What can wait until the task runs: the limits, and whether the group is shared. memory_total:
- * bytes of RAM, 0 = not known. */
-void probe_cgroup_settle(probe_cgroup_reader *reader, const char *proc_root, const char *pid,
-                         uint64_t memory_total);
+/* What can wait until the task runs: the limits. memory_total: bytes of RAM, 0 = not known. */
+void probe_cgroup_settle(probe_cgroup_reader *reader, uint64_t memory_total);
+
+/* Whether, at open, processes other than pid ("self" for the caller) and its ancestors were in the
+ * memory group, or that cannot be ruled out. */
+bool probe_cgroup_shared(const probe_cgroup_reader *reader, const char *proc_root, const char *pid);
 
 /* Reads what peaks are sampled from, through descriptors that it keeps. Never fails. */
 void probe_cgroup_sample(probe_cgroup_reader *reader);

@@ -104,20 +104,26 @@ static void close_range_quietly(int from, int to) {
     }
 }
 
-/* The command has its own copies of everything inherited. Ours must go, but for two: a pipe's
- * reader waits for the last writer, a lock for its last holder. */
-static void drop_inherited(int kept, int also_kept) {
+static int compare(const void *a, const void *b) {
+    const int *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* The command has its own copies of everything inherited. Ours must go, but for those we opened: a
+ * pipe's reader waits for the last writer, a lock for its last holder. */
+static void drop_inherited(int ears, const probe_measurement *m) {
+    int kept[PROBE_SAMPLER_DESCRIPTORS + 2] = {ears, m->target.directory};
+    size_t count = 2 + probe_sampler_descriptors(&m->sampler, kept + 2, PROBE_SAMPLER_DESCRIPTORS);
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int fd = 0; fd <= 2 && null >= 0; fd++) {
         (void)dup2(null, fd);
     }
-    const int ascending[] = {kept < also_kept ? kept : also_kept,
-                             kept < also_kept ? also_kept : kept};
+    qsort(kept, count, sizeof kept[0], compare);
     int from = 3;
-    for (size_t i = 0; i < sizeof ascending / sizeof ascending[0]; i++) {
-        if (ascending[i] >= from) {
-            close_range_quietly(from, ascending[i] - 1);
-            from = ascending[i] + 1;
+    for (size_t i = 0; i < count; i++) {
+        if (kept[i] >= from) {
+            close_range_quietly(from, kept[i] - 1);
+            from = kept[i] + 1;
         }
     }
     close_range_quietly(from, INT_MAX);
@@ -137,7 +143,7 @@ static void reap(probe_measurement *m, probe_task *task, int64_t *end_ns) {
         char path[32];
         (void)snprintf(path, sizeof path, "%d/io", (int)pid);
         bool helper = pid == m->gpu.pid;
-        bool io_read = helper && probe_proc_read_io("/proc", path, &io, NULL) == PROBE_OK;
+        bool io_read = helper && probe_proc_read_io("/proc", path, &io) == PROBE_OK;
         if (pid == task->pid) {
             *end_ns = probe_clock_mono_ns();
             probe_measurement_end(m);
@@ -248,7 +254,7 @@ static int run(const probe_options *options) {
     if (code != 0) {
         return explain_exec_failure(code, options->command[0]);
     }
-    drop_inherited(ears.fd, m.target.directory);
+    drop_inherited(ears.fd, &m);
     raise_descriptor_limit();
     probe_measurement_begin(&m);
     int64_t end_ns = watch(&m, &task);

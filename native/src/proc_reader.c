@@ -73,13 +73,7 @@ probe_status probe_proc_read_memory(const char *proc_root, pid_t pid, probe_proc
     return probe_proc_parse_memory(text, memory);
 }
 
-probe_status probe_proc_read_io(const char *proc_root, const char *path, probe_proc_io *io,
-                                size_t *length) {
-    char text[512];
-    probe_status status = read_below(proc_root, path, text, sizeof text, length);
-    if (status != PROBE_OK) {
-        return status;
-    }
+static probe_status parse_io(const char *text, probe_proc_io *io) {
     bool found = probe_find_u64(text, "rchar", ':', &io->rchar) &&
                  probe_find_u64(text, "wchar", ':', &io->wchar) &&
                  probe_find_u64(text, "syscr", ':', &io->syscr) &&
@@ -87,6 +81,18 @@ probe_status probe_proc_read_io(const char *proc_root, const char *path, probe_p
                  probe_find_u64(text, "read_bytes", ':', &io->read_bytes) &&
                  probe_find_u64(text, "write_bytes", ':', &io->write_bytes);
     return found ? PROBE_OK : PROBE_E_FORMAT;
+}
+
+probe_status probe_proc_read_io(const char *proc_root, const char *path, probe_proc_io *io) {
+    char text[512];
+    probe_status status = read_below(proc_root, path, text, sizeof text, NULL);
+    return status == PROBE_OK ? parse_io(text, io) : status;
+}
+
+probe_status probe_proc_reread_io(int fd, probe_proc_io *io, size_t *length) {
+    char text[512];
+    probe_status status = probe_file_reread(fd, text, sizeof text, length);
+    return status == PROBE_OK ? parse_io(text, io) : status;
 }
 
 probe_status probe_proc_read_switches(const char *proc_root, pid_t pid, uint64_t *voluntary,

@@ -1,6 +1,8 @@
 #include "sampler.h"
 
 #include "clock.h"
+#include <stddef.h>
+#include <string.h>
 #include <unistd.h>
 
 /* Short tasks get samples too: an early, geometric schedule costs a few reads and no wake-ups
@@ -49,8 +51,19 @@ static void walk(probe_sampler *sampler) {
     probe_tree_walk(&sampler->tree, &sampler->set, getpid(), sampler->excluded);
 }
 
+/* All but what is large and set by its own open: to touch fresh memory costs as much as a read. */
+static void clear(probe_sampler *sampler) {
+    const size_t from = offsetof(probe_sampler, start_ns);
+    sampler->host = (probe_host){0};
+    sampler->tree.count = 0;
+    sampler->tree.truncated = false;
+    sampler->excluded = 0;
+    memset((char *)sampler + from, 0, sizeof *sampler - from);
+}
+
 void probe_sampler_open(probe_sampler *sampler, const probe_sampler_config *config) {
-    *sampler = (probe_sampler){.config = *config};
+    clear(sampler);
+    sampler->config = *config;
     probe_process_set_open(&sampler->set, config->proc_root, config->max_descriptors);
     (void)probe_cgroup_open(&sampler->cgroup, config->proc_root, config->fs_root, "self", NULL);
     sampler->cgroup_shared = true; /* until it is settled */
@@ -68,18 +81,18 @@ void probe_sampler_open(probe_sampler *sampler, const probe_sampler_config *conf
 void probe_sampler_settle(probe_sampler *sampler) {
     const probe_sampler_config *config = &sampler->config;
     probe_host_read(config->proc_root, &sampler->host);
-    probe_cgroup_settle(&sampler->cgroup, config->proc_root, "self",
-                        sampler->host.mem_total_kib * 1024);
+    probe_cgroup_settle(&sampler->cgroup, sampler->host.mem_total_kib * 1024);
     const uint64_t *before = sampler->cgroup.baseline;
     bool as_new = before[PROBE_CG_MEMORY_RSS] <= waiting_rss_bytes &&
                   before[PROBE_CG_MEMORY_PEAK] <= earlier_peak_bytes;
     /* In-process, what the group holds already is this process's own. */
-    sampler->cgroup_shared =
-        sampler->cgroup.last.shared || (config->scope == PROBE_SCOPE_DESCENDANTS && !as_new);
+    sampler->cgroup_shared = (config->scope == PROBE_SCOPE_DESCENDANTS && !as_new) ||
+                             probe_cgroup_shared(&sampler->cgroup, config->proc_root, "self");
 }
 
 void probe_sampler_close(probe_sampler *sampler) {
     probe_cgroup_close(&sampler->cgroup);
+    probe_usage_close(&sampler->usage);
     probe_process_set_close(&sampler->set);
 }
 
@@ -158,4 +171,15 @@ void probe_sampler_summarize(probe_sampler *sampler, int64_t now_ns, probe_proc_
         block->pct_mem =
             (int64_t)(1000.0 * (double)block->rss_kib / (double)sampler->host.mem_total_kib + 0.5);
     }
+}
+
+size_t probe_sampler_descriptors(const probe_sampler *sampler, int *fds, size_t size) {
+    size_t count = probe_cgroup_files_descriptors(&sampler->cgroup.files, fds, size);
+    const int own[] = {sampler->usage.thread_io, sampler->usage.process_io};
+    for (size_t i = 0; i < sizeof own / sizeof own[0] && count < size; i++) {
+        if (own[i] >= 0) {
+            fds[count++] = own[i];
+        }
+    }
+    return count;
 }

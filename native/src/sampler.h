@@ -75,6 +75,11 @@ int64_t probe_sampler_spacing_ns(int64_t interval_ns, int64_t cost_ns, int64_t b
 /* The figures as of now. Reads the exact counters, but takes no sample. */
 void probe_sampler_summarize(probe_sampler *sampler, int64_t now_ns, probe_proc_block *block);
 
+enum { PROBE_SAMPLER_DESCRIPTORS = PROBE_CGROUP_FILES + 2 };
+
+/* The descriptors that open left open, at most size. Returns their number. */
+size_t probe_sampler_descriptors(const probe_sampler *sampler, int *fds, size_t size);
+
 void probe_sampler_close(probe_sampler *sampler);
 
 #endif

@@ -1,5 +1,6 @@
 #include "usage.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -27,13 +28,11 @@ static void add_io(probe_usage *sum, const probe_proc_io *io, int sign) {
 /* This process's io file includes all children it has waited for, and its own threads. The
  * measuring thread's share is in that thread's file. That file is read first, so the process's
  * figures already include this reading: the bytes of the file and one call. */
-static void add_own_io(probe_usage *sum, const char *proc_root) {
-    char path[64];
+static void add_own_io(const probe_usage_reader *reader, probe_usage *sum) {
     probe_proc_io process, thread;
     size_t length = 0;
-    (void)snprintf(path, sizeof path, "self/task/%ld/io", (long)syscall(SYS_gettid));
-    sum->io_valid = probe_proc_read_io(proc_root, path, &thread, &length) == PROBE_OK &&
-                    probe_proc_read_io(proc_root, "self/io", &process, NULL) == PROBE_OK;
+    sum->io_valid = probe_proc_reread_io(reader->thread_io, &thread, &length) == PROBE_OK &&
+                    probe_proc_reread_io(reader->process_io, &process, NULL) == PROBE_OK;
     if (!sum->io_valid) {
         return;
     }
@@ -60,37 +59,51 @@ static void add_live(probe_usage *sum, const char *proc_root, const probe_tree *
         char path[32];
         probe_proc_io io;
         (void)snprintf(path, sizeof path, "%d/io", (int)pid);
-        if (sum->io_valid && probe_proc_read_io(proc_root, path, &io, NULL) == PROBE_OK) {
+        if (sum->io_valid && probe_proc_read_io(proc_root, path, &io) == PROBE_OK) {
             add_io(sum, &io, 1);
         }
     }
 }
 
 /* Everything so far, before baseline and exclusions. */
-static void read_all(const char *proc_root, probe_usage_scope scope, const probe_tree *tree,
-                     probe_usage *usage) {
+static void read_all(const probe_usage_reader *reader, const probe_tree *tree, probe_usage *usage) {
     *usage = (probe_usage){0};
     struct rusage own;
-    add_own_io(usage, proc_root);
+    add_own_io(reader, usage);
     if (getrusage(RUSAGE_CHILDREN, &own) == 0) {
         add_rusage(usage, &own, 1);
         usage->maxrss_kib = (uint64_t)own.ru_maxrss;
     }
-    if (scope == PROBE_SCOPE_PROCESS) {
+    if (reader->scope == PROBE_SCOPE_PROCESS) {
         struct rusage thread;
         if (getrusage(RUSAGE_SELF, &own) == 0 && getrusage(RUSAGE_THREAD, &thread) == 0) {
             add_rusage(usage, &own, 1);
             add_rusage(usage, &thread, -1);
         }
     }
-    add_live(usage, proc_root, tree);
+    add_live(usage, reader->proc_root, tree);
 }
 
 void probe_usage_open(probe_usage_reader *reader, const char *proc_root, probe_usage_scope scope,
                       const probe_tree *tree) {
+    char path[256];
     *reader = (probe_usage_reader){.proc_root = proc_root, .scope = scope};
-    read_all(proc_root, scope, tree, &reader->baseline);
+    (void)snprintf(path, sizeof path, "%s/self/task/%ld/io", proc_root, (long)syscall(SYS_gettid));
+    reader->thread_io = open(path, O_RDONLY | O_CLOEXEC);
+    (void)snprintf(path, sizeof path, "%s/self/io", proc_root);
+    reader->process_io = open(path, O_RDONLY | O_CLOEXEC);
+    read_all(reader, tree, &reader->baseline);
     reader->baseline_maxrss_kib = reader->baseline.maxrss_kib;
+}
+
+void probe_usage_close(probe_usage_reader *reader) {
+    if (reader->thread_io >= 0) {
+        (void)close(reader->thread_io); /* read-only: nothing to lose */
+    }
+    if (reader->process_io >= 0) {
+        (void)close(reader->process_io);
+    }
+    reader->thread_io = reader->process_io = -1;
 }
 
 static int64_t since(int64_t now, int64_t baseline, int64_t excluded) {
@@ -101,7 +114,7 @@ static int64_t since(int64_t now, int64_t baseline, int64_t excluded) {
 void probe_usage_read(const probe_usage_reader *reader, const probe_tree *tree,
                       probe_usage *usage) {
     const probe_usage *base = &reader->baseline, *out = &reader->excluded;
-    read_all(reader->proc_root, reader->scope, tree, usage);
+    read_all(reader, tree, usage);
     usage->cpu_usec = since(usage->cpu_usec, base->cpu_usec, out->cpu_usec);
     usage->voluntary = since(usage->voluntary, base->voluntary, out->voluntary);
     usage->involuntary = since(usage->involuntary, base->involuntary, out->involuntary);

@@ -81,7 +81,7 @@ def test_a_spike_between_samples_is_not_lost(wrapper: Wrapper) -> None:
 
 
 def test_the_wrapper_itself_is_not_measured(wrapper: Wrapper) -> None:
-    wrapper.run("sleep", "0.5", options=["--interval", "10ms"])
+    wrapper.run("sleep", "0.5")
     proc = wrapper.trace()["proc"]
     assert wrapper.trace()["probe"]["samples"] >= 5
     assert proc["wchar"] == 0  # the trace's own bytes
@@ -170,9 +170,9 @@ def test_a_daemon_counts_with_what_it_had_used(wrapper: Wrapper, tmp_path: Path)
 
 def test_a_peak_of_two_at_different_times_lies_between_its_bounds(wrapper: Wrapper) -> None:
     """Two live processes that peaked one after the other: only the bounds can be known."""
-    one = "b = bytearray({} << 20); del b; import time; {}"
-    first, second = one.format(60, "time.sleep(2)"), one.format(60, "time.sleep(1)")
-    script = 'python3 -c "$1" & sleep 0.4; python3 -c "$2"; wait'
+    one = "import time; b = bytearray(60 << 20); time.sleep(0.8); del b; time.sleep({})"
+    script = 'python3 -c "$1" & sleep 1; python3 -c "$2"; wait'
+    first, second = one.format(1.5), one.format(0.1)
     words = ("sh", "-c", script, "sh", first, second)
     assert wrapper.run(*words, options=["--interval", "100ms"]).returncode == 0
     trace = wrapper.trace()

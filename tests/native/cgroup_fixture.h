@@ -15,6 +15,7 @@ typedef struct {
     char root[256];
     probe_cgroup_reader reader;
     probe_cgroup_reading now;
+    bool shared;
 } fixture;
 
 static inline probe_status open_at_root(fixture *f) {
@@ -23,7 +24,8 @@ static inline probe_status open_at_root(fixture *f) {
     probe_status status = probe_cgroup_open(&f->reader, proc_root, f->root, "self", NULL);
     probe_host host;
     probe_host_read(proc_root, &host);
-    probe_cgroup_settle(&f->reader, proc_root, "self", host.mem_total_kib * 1024);
+    probe_cgroup_settle(&f->reader, host.mem_total_kib * 1024);
+    f->shared = probe_cgroup_shared(&f->reader, proc_root, "self");
     probe_cgroup_get(&f->reader, &f->now);
     return status;
 }
