@@ -121,14 +121,21 @@ probe_status probe_proc_read_switches(const char *proc_root, pid_t pid, uint64_t
     return PROBE_OK;
 }
 
-/* The value of the first line "model name : VALUE". The file is large on large hosts: its beginning
- * is enough. */
+/* The value of the first line "model name : VALUE". The kernel makes this file up CPU by CPU, as
+ * far as it is asked for: the beginning is enough. */
 static void read_cpu_name(const char *proc_root, char *name, size_t size) {
-    char text[4096];
+    char path[256], text[512];
     name[0] = '\0';
-    probe_status status = read_below(proc_root, "cpuinfo", text, sizeof text, NULL);
-    const char *at =
-        status == PROBE_OK || status == PROBE_E_OVERFLOW ? strstr(text, "model name") : NULL;
+    int fd = probe_path_join(path, sizeof path, proc_root, "cpuinfo") == PROBE_OK
+                 ? open(path, O_RDONLY | O_CLOEXEC)
+                 : -1;
+    if (fd < 0) {
+        return;
+    }
+    ssize_t n = read(fd, text, sizeof text - 1);
+    (void)close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    const char *at = strstr(text, "model name");
     at = at == NULL ? NULL : strchr(at, ':');
     if (at == NULL) {
         return;
