@@ -22,7 +22,7 @@ static const int gpu_wait_ms = 200;
 void probe_measurement_open(probe_measurement *m, const probe_measurement_config *config) {
     m->config = *config;
     m->gpu = (probe_gpu_reader){.channel = -1};
-    m->target.directory = m->target.fresh = -1;
+    m->target.directory = -1;
     m->file_error = (probe_error){0};
     m->trace = (probe_trace){0};
     m->json_length = 0;

@@ -30,8 +30,7 @@ static probe_status split(const char *path, char directory[PATH_MAX], char *name
 probe_status probe_trace_file_open(probe_trace_file *target, const char *workdir, const char *file,
                                    probe_error *error) {
     char directory[PATH_MAX];
-    *target =
-        (probe_trace_file){.directory = -1, .fresh = -1, .below = file == NULL ? ".fusion" : NULL};
+    *target = (probe_trace_file){.directory = -1, .below = file == NULL ? ".fusion" : NULL};
     if (file == NULL) {
         memcpy(target->name, "trace.json", sizeof "trace.json");
     } else if (split(file, directory, target->name, sizeof target->name) != PROBE_OK) {
@@ -71,11 +70,6 @@ static probe_status enter(probe_trace_file *target, probe_error *error) {
     return probe_fail_detail(error, PROBE_E_SYSCALL, code, what, path);
 }
 
-static int open_temporary(const probe_trace_file *target) {
-    return openat(target->directory, target->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
-                  0666);
-}
-
 probe_status probe_trace_file_settle(probe_trace_file *target, probe_error *error) {
     if (target->below != NULL && enter(target, error) != PROBE_OK) {
         return PROBE_E_SYSCALL;
@@ -89,7 +83,6 @@ probe_status probe_trace_file_settle(probe_trace_file *target, probe_error *erro
     (void)snprintf(target->path, sizeof target->path, "%.*s", (int)sizeof target->path - 1, whole);
     (void)snprintf(target->temporary, sizeof target->temporary, ".%s.%d.tmp", target->name,
                    (int)getpid());
-    target->fresh = open_temporary(target);
     return PROBE_OK;
 }
 
@@ -108,10 +101,10 @@ static probe_status write_whole(int fd, const char *text, size_t length) {
     return PROBE_OK;
 }
 
-probe_status probe_trace_file_write(probe_trace_file *target, const char *text, size_t length,
+probe_status probe_trace_file_write(const probe_trace_file *target, const char *text, size_t length,
                                     probe_error *error) {
-    int fd = target->fresh >= 0 ? target->fresh : open_temporary(target);
-    target->fresh = -1;
+    int fd = openat(target->directory, target->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
+                    0666);
     if (fd < 0) {
         return probe_fail_detail(error, PROBE_E_SYSCALL, errno, "the trace cannot be written",
                                  target->path);
@@ -135,11 +128,6 @@ probe_status probe_trace_file_write(probe_trace_file *target, const char *text, 
 }
 
 void probe_trace_file_close(probe_trace_file *target) {
-    if (target->fresh >= 0) { /* nothing was written */
-        (void)close(target->fresh);
-        (void)unlinkat(target->directory, target->temporary, 0);
-        target->fresh = -1;
-    }
     if (target->directory >= 0) {
         (void)close(target->directory);
         target->directory = -1;

@@ -9,7 +9,6 @@
 typedef struct {
     int directory; /* descriptor of the directory that holds the file: the task may rename or leave
                       its own */
-    int fresh;     /* the temporary file, if it was made ahead: it is written sooner; or -1 */
     const char *below; /* the directory that settle makes in this one and enters; NULL: none */
     char name[256];    /* of the file */
     char temporary[288];
@@ -23,12 +22,12 @@ probe_status probe_trace_file_open(probe_trace_file *target, const char *workdir
                                    probe_error *error);
 
 /* Makes .fusion and all else ready for writing; to be called once, from the same current directory.
- * Neither creates nor touches the file itself, but makes the temporary one. On failure there is no
+ * Neither creates nor touches the file itself. On failure there is no
  * place: directory is -1. */
 probe_status probe_trace_file_settle(probe_trace_file *target, probe_error *error);
 
 /* Replaces the file by length bytes of text. */
-probe_status probe_trace_file_write(probe_trace_file *target, const char *text, size_t length,
+probe_status probe_trace_file_write(const probe_trace_file *target, const char *text, size_t length,
                                     probe_error *error);
 
 void probe_trace_file_close(probe_trace_file *target);
