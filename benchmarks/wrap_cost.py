@@ -9,20 +9,20 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-import platform
 import random
 import shutil
 import statistics
-import string
-import struct
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from report import Table, as_text, machine, sampler_cost, write_page
+
 HERE = Path(__file__).resolve().parent
 GPU_PROBE = HERE.parent / "build/dev/gpu-probe"
+SAMPLER_COST = HERE.parent / "build/dev/sampler_cost"
 MOCK = HERE.parent / "build/dev/mock_nvml/libnvidia-ml.so.1"
 BARE, TINI = "bare", "tini -s"
 SEED, WARMUP, SLEEP_S = 1, 20, 5
@@ -53,15 +53,6 @@ class Memory:
     processes: int
     peak_rss_kib: int
     pss_kib: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
-    """Finished cells; the title stands above the column that names the rows."""
-
-    title: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
 
 
 def run_once(
@@ -231,41 +222,6 @@ def table_of_sleep(
     return Table(title=f"sleep {SLEEP_S}", head=head, rows=tuple(rows))
 
 
-def linkage(elf: bytes) -> str:
-    """Tell how a 64-bit little-endian executable is linked, and with which libc."""
-    (table,) = struct.unpack_from("<Q", elf, 32)
-    size, count = struct.unpack_from("<HH", elf, 54)
-    interpreter = any(struct.unpack_from("<I", elf, table + i * size)[0] == 3 for i in range(count))
-    # What strerror(0) says differs, and both libraries link their messages in.
-    musl = b"/ld-musl" in elf if interpreter else b"No error information" in elf
-    return f"{'musl' if musl else 'glibc'}, {'dynamic' if interpreter else 'static'}"
-
-
-def machine(gpu_probe: Path) -> str:
-    """Describe what the figures depend on, without anything that identifies the host."""
-    info = Path("/proc/cpuinfo").read_text().splitlines()
-    cpu = next((line.partition(": ")[2] for line in info if line.startswith("model name")), "CPU")
-    kernel = f"{platform.system()} {platform.release().partition('-')[0]} {platform.machine()}"
-    mounts = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
-    here = [m for m in mounts if Path(tempfile.gettempdir()).resolve().is_relative_to(m[1])]
-    system = max(here, key=lambda mount: len(mount[1]))[2]
-    linked = linkage(gpu_probe.read_bytes())
-    return f"{cpu}, {os.cpu_count()} cores, {kernel}, {system}; gpu-probe: {linked}"
-
-
-def as_text(table: Table) -> str:
-    """Lay the table out for a terminal."""
-    cells = [(table.title, *table.head), *table.rows]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in cells)
-
-
-def as_markdown(table: Table) -> str:
-    """Lay the table out in Markdown."""
-    rows = [(f"`{table.title}`", *table.head), ("---", *("---:" for _ in table.head)), *table.rows]
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
-
-
 def measure(subjects: Sequence[Subject], rounds: int, sleep_rounds: int) -> tuple[Table, Table]:
     """Run everything below a temporary directory; the current directory is / afterwards."""
     true, sleep = (shutil.which(name) or f"/bin/{name}" for name in ("true", "sleep"))
@@ -304,11 +260,10 @@ def main() -> None:
     lacking = [f"missing: {reason}" for reason in missing]
     print("\n\n".join([machine(gpu_probe), *map(as_text, tables), *lacking]))
     if arguments.markdown is not None:
-        page = string.Template((HERE / "RESULTS.md.in").read_text())
-        true, sleep = map(as_markdown, tables)
         missed = "".join(f"- {line}\n" for line in lacking) or "No peer was missing.\n"
-        arguments.markdown.write_text(
-            page.substitute(machine=machine(gpu_probe), true=true, sleep=sleep, missing=missed)
+        samples = sampler_cost(SAMPLER_COST)
+        write_page(
+            arguments.markdown, gpu_probe=gpu_probe, tables=tables, lacking=missed, samples=samples
         )
 
 

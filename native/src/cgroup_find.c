@@ -184,7 +184,7 @@ static void forget_roots(probe_cgroup_paths *paths) {
     }
 }
 
-void probe_cgroup_settle(probe_cgroup_paths *paths) {
+void probe_cgroup_classify(probe_cgroup_paths *paths) {
     forget_roots(paths);
     if (has_file(paths->memory, "memory.usage_in_bytes")) {
         paths->version = 1;
@@ -205,18 +205,33 @@ void probe_cgroup_settle(probe_cgroup_paths *paths) {
     }
 }
 
+/* Empty strings: the buffers are large, and to clear them whole costs as much as reading a file. */
+static void forget(probe_cgroup_paths *paths) {
+    paths->version = 0;
+    paths->memory[0] = paths->cpu[0] = paths->cpuacct[0] = paths->unified[0] = '\0';
+    paths->memory_mount[0] = paths->cpu_mount[0] = paths->unified_mount[0] = '\0';
+    paths->exact_memory = paths->exact_cpuacct = paths->exact_unified = false;
+}
+
+static void want(hierarchy *wanted, const char *controller, char *directory, char *mount) {
+    wanted->controller = controller;
+    wanted->directory = directory;
+    wanted->mount = mount;
+    wanted->exact = false;
+    wanted->group[0] = directory[0] = mount[0] = '\0';
+}
+
 probe_status probe_cgroup_locate(probe_cgroup_paths *paths, const char *proc_root,
                                  const char *fs_root, const char *pid, probe_error *error) {
-    char cpuacct_mount[PATH_MAX] = "";
+    char cpuacct_mount[PATH_MAX];
     char groups[PATH_MAX];
     char mounts[PATH_MAX];
-    memset(paths, 0, sizeof *paths);
-    hierarchy all[HIERARCHIES] = {
-        [MEMORY] = {"memory", paths->memory, paths->memory_mount, false, ""},
-        [CPU] = {"cpu", paths->cpu, paths->cpu_mount, false, ""},
-        [CPUACCT] = {"cpuacct", paths->cpuacct, cpuacct_mount, false, ""},
-        [UNIFIED] = {NULL, paths->unified, paths->unified_mount, false, ""},
-    };
+    hierarchy all[HIERARCHIES];
+    forget(paths);
+    want(&all[MEMORY], "memory", paths->memory, paths->memory_mount);
+    want(&all[CPU], "cpu", paths->cpu, paths->cpu_mount);
+    want(&all[CPUACCT], "cpuacct", paths->cpuacct, cpuacct_mount);
+    want(&all[UNIFIED], NULL, paths->unified, paths->unified_mount);
     int n = snprintf(groups, sizeof groups, "%s/%s/cgroup", proc_root, pid);
     int m = snprintf(mounts, sizeof mounts, "%s/%s/mountinfo", proc_root, pid);
     if (n < 0 || (size_t)n >= sizeof groups || m < 0 || (size_t)m >= sizeof mounts) {
@@ -240,9 +255,9 @@ probe_status probe_cgroup_find(probe_cgroup_paths *paths, const char *proc_root,
     if (status != PROBE_OK) {
         return status;
     }
-    probe_cgroup_settle(paths);
+    probe_cgroup_classify(paths);
     if (paths->version == 0) {
-        memset(paths, 0, sizeof *paths);
+        forget(paths);
         return probe_fail(error, PROBE_E_ABSENT, 0, "control group with memory figures");
     }
     return PROBE_OK;

@@ -6,62 +6,50 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <unistd.h>
 
-/* Deeper trees exist only where something is wrong; what is beyond counts as a stranger. */
-#define FAMILY_MAX 64
-
-typedef struct {
-    uint64_t pids[FAMILY_MAX]; /* the process, its parent, ... */
-    size_t count;
-    bool present; /* the process itself was in the list */
-    bool strangers;
-} family;
-
 /* Status rather than stat: a process name cannot forge a line of it. */
-static bool status_number(const char *proc_root, const char *pid, const char *key,
-                          uint64_t *number) {
+static bool read_parent(const char *proc_root, const char *pid, uint64_t *own, uint64_t *parent) {
     char path[PATH_MAX];
-    char text[512]; /* the first lines suffice */
+    char text[4096]; /* all of it: to cut it short costs the kernel a second time */
     int n = snprintf(path, sizeof path, "%s/%s/status", proc_root, pid);
     if (n < 0 || (size_t)n >= sizeof path) {
         return false;
     }
     probe_status status = probe_file_read(AT_FDCWD, path, text, sizeof text, NULL);
     return (status == PROBE_OK || status == PROBE_E_OVERFLOW) &&
-           probe_find_u64(text, key, ':', number);
+           probe_find_u64(text, "Pid", ':', own) && probe_find_u64(text, "PPid", ':', parent);
 }
 
-static void collect_family(family *kin, const char *proc_root, const char *pid) {
-    uint64_t number = 0;
-    char parent[24];
-    bool found = status_number(proc_root, pid, "Pid", &number);
-    while (found && number != 0 && kin->count < FAMILY_MAX) {
-        kin->pids[kin->count++] = number;
-        found = status_number(proc_root, pid, "PPid", &number);
-        (void)snprintf(parent, sizeof parent, "%" PRIu64, number);
-        pid = parent;
-    }
-}
-
-static void meet(family *kin, uint64_t pid) {
-    for (size_t i = 0; i < kin->count; i++) {
-        if (kin->pids[i] == pid) {
-            kin->present = kin->present || i == 0;
-            return;
+static bool has(const probe_cgroup_members *members, uint64_t pid) {
+    for (size_t i = 0; i < members->count; i++) {
+        if (members->pid[i] == pid) {
+            return true;
         }
     }
-    kin->strangers = true;
+    return false;
 }
 
-/* False when the list cannot be read to its end (EOPNOTSUPP in a threaded group). */
-static bool meet_all(family *kin, int fd) {
-    char chunk[4096];
+/* The list may have one twice. False: no room. */
+static bool add(probe_cgroup_members *members, uint64_t pid) {
+    if (has(members, pid)) {
+        return true;
+    }
+    if (members->count == PROBE_CGROUP_MEMBERS) {
+        return false;
+    }
+    members->pid[members->count++] = pid;
+    return true;
+}
+
+/* False when the list cannot be read to its end (EOPNOTSUPP in a threaded group), or is too long.
+ */
+static bool add_all(probe_cgroup_members *members, int fd) {
+    char chunk[1024];
     uint64_t pid = 0;
     bool digits = false; /* a number may continue in the next chunk */
-    while (!kin->strangers) {
+    for (;;) {
         ssize_t n = read(fd, chunk, sizeof chunk);
         if (n < 0 && errno == EINTR) {
             continue;
@@ -74,27 +62,47 @@ static bool meet_all(family *kin, int fd) {
                 pid = pid * 10 + (uint64_t)(chunk[i] - '0');
                 digits = true;
             } else if (digits) {
-                meet(kin, pid);
+                if (!add(members, pid)) {
+                    return false;
+                }
                 pid = 0;
                 digits = false;
             }
         }
     }
-    return true;
 }
 
-bool probe_cgroup_shared(const char *directory, const char *proc_root, const char *pid) {
-    family kin = {0};
+void probe_cgroup_members_read(probe_cgroup_members *members, const char *directory) {
     char path[PATH_MAX];
-    collect_family(&kin, proc_root, pid);
+    members->count = 0;
+    members->complete = false;
     if (probe_path_join(path, sizeof path, directory, "cgroup.procs") != PROBE_OK) {
-        return true;
+        return;
     }
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
+        return;
+    }
+    members->complete = add_all(members, fd);
+    (void)close(fd); /* read-only: nothing to lose */
+}
+
+bool probe_cgroup_members_shared(const probe_cgroup_members *members, const char *proc_root,
+                                 const char *pid) {
+    uint64_t own = 0, parent = 0;
+    char next[24];
+    if (!members->complete || !read_parent(proc_root, pid, &own, &parent) || !has(members, own)) {
         return true;
     }
-    bool complete = meet_all(&kin, fd);
-    (void)close(fd); /* read-only: nothing to lose */
-    return !complete || !kin.present || kin.strangers;
+    /* Up the ancestors until all members are accounted for. */
+    size_t met = 1;
+    for (int depth = 0; met < members->count && parent != 0 && depth < PROBE_CGROUP_MEMBERS;
+         depth++) {
+        (void)snprintf(next, sizeof next, "%" PRIu64, parent);
+        met += has(members, parent);
+        if (!read_parent(proc_root, next, &own, &parent)) {
+            break;
+        }
+    }
+    return met < members->count;
 }

@@ -185,7 +185,7 @@ void probe_cgroup_own_open(probe_cgroup_own *own, const char *proc_root, const c
     } else {
         replace(own, PROBE_OWN_MEMORY, own->paths.unified);
     }
-    probe_cgroup_settle(&own->paths);
+    probe_cgroup_classify(&own->paths);
     if (own->paths.version == 0) {
         refuse(own, "it has no memory figures");
         probe_cgroup_own_close(own);

@@ -1,11 +1,8 @@
 #include "cgroup_reader.h"
 
 #include "cgroup_limits.h"
-#include "cgroup_members.h"
 #include "file.h"
-#include "lines.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,34 +19,10 @@ static const uint32_t memory_keys = BIT(PROBE_CG_MEMORY_CURRENT) | BIT(PROBE_CG_
 /* v1 writes "no limit" as LONG_MAX rounded down to a page, whose size differs. */
 #define V1_UNLIMITED (UINT64_C(1) << 62)
 
-const char *probe_cgroup_key_name(probe_cgroup_key key) {
-    static const char *const names[PROBE_CG_COUNT] = {
-        [PROBE_CG_MEMORY_CURRENT] = "memory_current",
-        [PROBE_CG_MEMORY_PEAK] = "memory_peak",
-        [PROBE_CG_MEMORY_RSS] = "memory_rss",
-        [PROBE_CG_MEMORY_PEAK_RSS] = "memory_peak_rss",
-        [PROBE_CG_CPU_USAGE_USEC] = "cpu_usage_usec",
-        [PROBE_CG_CPU_USER_USEC] = "cpu_user_usec",
-        [PROBE_CG_CPU_SYSTEM_USEC] = "cpu_system_usec",
-        [PROBE_CG_IO_READ_BYTES] = "io_read_bytes",
-        [PROBE_CG_IO_WRITE_BYTES] = "io_write_bytes",
-        [PROBE_CG_IO_READ_OPS] = "io_read_ops",
-        [PROBE_CG_IO_WRITE_OPS] = "io_write_ops",
-        [PROBE_CG_MEMORY_LIMIT] = "memory_limit",
-        [PROBE_CG_CPU_QUOTA] = "cpu_quota",
-        [PROBE_CG_CPU_PERIOD] = "cpu_period",
-        [PROBE_CG_MEMORY_OOM_KILLS] = "memory_oom_kills",
-        [PROBE_CG_CPU_NR_THROTTLED] = "cpu_nr_throttled",
-        [PROBE_CG_CPU_THROTTLED_USEC] = "cpu_throttled_usec",
-        [PROBE_CG_CPU_PSI_SOME] = "cpu_psi_some",
-        [PROBE_CG_CPU_PSI_FULL] = "cpu_psi_full",
-        [PROBE_CG_MEMORY_PSI_SOME] = "memory_psi_some",
-        [PROBE_CG_MEMORY_PSI_FULL] = "memory_psi_full",
-        [PROBE_CG_IO_PSI_SOME] = "io_psi_some",
-        [PROBE_CG_IO_PSI_FULL] = "io_psi_full",
-    };
-    return names[key];
-}
+static const char current_v1[] = "memory.usage_in_bytes", current_v2[] = "memory.current";
+static const char stat_file[] = "memory.stat", cpu_stat_file[] = "cpu.stat";
+#define CURRENT_FILE(v1) ((v1) ? current_v1 : current_v2)
+#define RSS_NAME(v1) ((v1) ? "total_rss" : "anon")
 
 static bool has(const probe_cgroup_reading *reading, probe_cgroup_key key) {
     return (reading->valid & BIT(key)) != 0;
@@ -75,9 +48,15 @@ static void set_from_line(probe_cgroup_reading *reading, probe_cgroup_key key, c
     }
 }
 
-static bool read_number(const char *directory, const char *name, uint64_t *value) {
+static bool read_text(probe_cgroup_reader *reader, const char *directory, const char *name,
+                      char *buf, size_t size) {
+    return probe_cgroup_files_read(&reader->files, directory, name, buf, size);
+}
+
+static bool read_number(probe_cgroup_reader *reader, const char *directory, const char *name,
+                        uint64_t *value) {
     char text[64];
-    return probe_cgroup_text(directory, name, text, sizeof text) &&
+    return read_text(reader, directory, name, text, sizeof text) &&
            probe_parse_u64(text, value, NULL);
 }
 
@@ -90,18 +69,18 @@ static void read_memory(probe_cgroup_reader *reader, const char *current_file,
     uint64_t peak = 0;
     uint64_t rss = 0;
     char stat[8192];
-    bool has_current = read_number(directory, current_file, &current);
+    bool has_current = read_number(reader, directory, current_file, &current);
     if (has_current) {
         set(last, PROBE_CG_MEMORY_CURRENT, current);
     }
-    if (read_number(directory, peak_file, &peak)) {
+    if (read_number(reader, directory, peak_file, &peak)) {
         raise_to(last, PROBE_CG_MEMORY_PEAK, peak);
         last->peak_sampled = false;
     } else if (has_current && (last->peak_sampled || !has(last, PROBE_CG_MEMORY_PEAK))) {
         raise_to(last, PROBE_CG_MEMORY_PEAK, current);
         last->peak_sampled = true;
     }
-    if (!probe_cgroup_text(directory, "memory.stat", stat, sizeof stat)) {
+    if (!read_text(reader, directory, stat_file, stat, sizeof stat)) {
         return;
     }
     if (probe_find_u64(stat, rss_name, ' ', &rss)) {
@@ -111,27 +90,22 @@ static void read_memory(probe_cgroup_reader *reader, const char *current_file,
     uint64_t limit = 0;
     if (reader->paths.version == 1 &&
         probe_find_u64(stat, "hierarchical_memory_limit", ' ', &limit)) {
-        bool beyond = reader->memory_total > 0 && limit > reader->memory_total;
-        set(last, PROBE_CG_MEMORY_LIMIT, limit >= V1_UNLIMITED || beyond ? 0 : limit);
+        set(last, PROBE_CG_MEMORY_LIMIT, limit >= V1_UNLIMITED ? 0 : limit);
     }
 }
 
 static void read_memory_v1(probe_cgroup_reader *reader) {
     char text[256];
-    read_memory(reader, "memory.usage_in_bytes", "memory.max_usage_in_bytes", "total_rss");
-    if (probe_cgroup_text(reader->paths.memory, "memory.oom_control", text, sizeof text)) {
+    read_memory(reader, CURRENT_FILE(true), "memory.max_usage_in_bytes", RSS_NAME(true));
+    if (read_text(reader, reader->paths.memory, "memory.oom_control", text, sizeof text)) {
         set_from_line(&reader->last, PROBE_CG_MEMORY_OOM_KILLS, text, "oom_kill", 1);
     }
 }
 
 static void read_memory_v2(probe_cgroup_reader *reader) {
     char text[512];
-    uint64_t limit = 0;
-    read_memory(reader, "memory.current", "memory.peak", "anon");
-    if (probe_cgroup_memory_max(reader->paths.memory, reader->paths.memory_mount, &limit)) {
-        set(&reader->last, PROBE_CG_MEMORY_LIMIT, limit);
-    }
-    if (probe_cgroup_text(reader->paths.memory, "memory.events", text, sizeof text)) {
+    read_memory(reader, CURRENT_FILE(false), "memory.peak", RSS_NAME(false));
+    if (read_text(reader, reader->paths.memory, "memory.events", text, sizeof text)) {
         set_from_line(&reader->last, PROBE_CG_MEMORY_OOM_KILLS, text, "oom_kill", 1);
     }
 }
@@ -141,7 +115,7 @@ static void read_cpu_time(probe_cgroup_reader *reader) {
     probe_cgroup_reading *last = &reader->last;
     if (strcmp(directory, reader->paths.unified) == 0) {
         char text[1024];
-        if (probe_cgroup_text(directory, "cpu.stat", text, sizeof text)) {
+        if (read_text(reader, directory, cpu_stat_file, text, sizeof text)) {
             set_from_line(last, PROBE_CG_CPU_USAGE_USEC, text, "usage_usec", 1);
             set_from_line(last, PROBE_CG_CPU_USER_USEC, text, "user_usec", 1);
             set_from_line(last, PROBE_CG_CPU_SYSTEM_USEC, text, "system_usec", 1);
@@ -150,28 +124,36 @@ static void read_cpu_time(probe_cgroup_reader *reader) {
     }
     /* In nanoseconds; cpuacct.stat would be in ticks of 10 ms. */
     uint64_t value = 0;
-    if (read_number(directory, "cpuacct.usage", &value)) {
+    if (read_number(reader, directory, "cpuacct.usage", &value)) {
         set(last, PROBE_CG_CPU_USAGE_USEC, value / 1000);
     }
-    if (read_number(directory, "cpuacct.usage_user", &value)) {
+    if (read_number(reader, directory, "cpuacct.usage_user", &value)) {
         set(last, PROBE_CG_CPU_USER_USEC, value / 1000);
     }
-    if (read_number(directory, "cpuacct.usage_sys", &value)) {
+    if (read_number(reader, directory, "cpuacct.usage_sys", &value)) {
         set(last, PROBE_CG_CPU_SYSTEM_USEC, value / 1000);
     }
 }
 
-static void read_cpu_quota(probe_cgroup_reader *reader) {
-    const char *directory = reader->paths.cpu;
+static void read_limits(probe_cgroup_reader *reader) {
+    const probe_cgroup_paths *paths = &reader->paths;
     probe_cgroup_reading *last = &reader->last;
-    uint64_t quota = 0;
-    uint64_t period = 0;
-    if (probe_cgroup_cpu_max(directory, &quota, &period)) {
+    uint64_t limit = 0, quota = 0, period = 0;
+    if (paths->version == 2 &&
+        probe_cgroup_memory_max(paths->memory, paths->memory_mount, &limit)) {
+        set(last, PROBE_CG_MEMORY_LIMIT, limit);
+    }
+    if (paths->cpu[0] != '\0' && probe_cgroup_cpu_max(paths->cpu, &quota, &period)) {
         set(last, PROBE_CG_CPU_QUOTA, quota);
         set(last, PROBE_CG_CPU_PERIOD, period);
     }
+}
+
+static void read_throttling(probe_cgroup_reader *reader) {
+    const char *directory = reader->paths.cpu;
+    probe_cgroup_reading *last = &reader->last;
     char text[1024];
-    if (probe_cgroup_text(directory, "cpu.stat", text, sizeof text)) {
+    if (read_text(reader, directory, cpu_stat_file, text, sizeof text)) {
         set_from_line(last, PROBE_CG_CPU_NR_THROTTLED, text, "nr_throttled", 1);
         set_from_line(last, PROBE_CG_CPU_THROTTLED_USEC, text, "throttled_usec", 1); /* v2 */
         set_from_line(last, PROBE_CG_CPU_THROTTLED_USEC, text, "throttled_time", 1000);
@@ -192,19 +174,13 @@ static void add_device(uint64_t sums[4], const char *line) {
 /* One line per device; the file is empty before the first I/O, which is a true 0. Only v2 counts:
  * the blkio.throttle files of v1 stay 0 on current kernels until a throttle is configured. */
 static void read_io(probe_cgroup_reader *reader) {
-    char path[PATH_MAX];
-    probe_lines lines;
+    char text[32768]; /* some 300 devices */
     uint64_t sums[4] = {0};
-    if (probe_path_join(path, sizeof path, reader->paths.unified, "io.stat") != PROBE_OK ||
-        probe_lines_open(&lines, path) != PROBE_OK) {
+    if (!read_text(reader, reader->paths.unified, "io.stat", text, sizeof text)) {
         return;
     }
-    for (const char *line; (line = probe_lines_next(&lines)) != NULL;) {
+    for (char *next = text, *line; (line = strsep(&next, "\n")) != NULL;) {
         add_device(sums, line);
-    }
-    probe_lines_close(&lines);
-    if (lines.failed) {
-        return;
     }
     set(&reader->last, PROBE_CG_IO_READ_BYTES, sums[0]);
     set(&reader->last, PROBE_CG_IO_WRITE_BYTES, sums[1]);
@@ -227,17 +203,15 @@ static void set_from_psi(probe_cgroup_reading *reading, probe_cgroup_key key, co
 static void read_psi(probe_cgroup_reader *reader, const char *name, probe_cgroup_key some,
                      probe_cgroup_key full) {
     char text[512];
-    if (probe_cgroup_text(reader->paths.unified, name, text, sizeof text)) {
+    if (read_text(reader, reader->paths.unified, name, text, sizeof text)) {
         set_from_psi(&reader->last, some, text, "some ");
         set_from_psi(&reader->last, full, text, "full ");
     }
 }
 
-void probe_cgroup_step(probe_cgroup_reader *reader) {
+/* All but the limits, which come from many files and hardly ever change. */
+static void read_figures(probe_cgroup_reader *reader) {
     const probe_cgroup_paths *paths = &reader->paths;
-    if (paths->version == 0) {
-        return;
-    }
     if (paths->version == 1) {
         read_memory_v1(reader);
     } else {
@@ -247,7 +221,7 @@ void probe_cgroup_step(probe_cgroup_reader *reader) {
         read_cpu_time(reader);
     }
     if (paths->cpu[0] != '\0') {
-        read_cpu_quota(reader);
+        read_throttling(reader);
     }
     if (paths->unified[0] != '\0') {
         read_io(reader);
@@ -257,60 +231,112 @@ void probe_cgroup_step(probe_cgroup_reader *reader) {
     }
 }
 
-/* Bytes of RAM; 0 when not known. */
-static uint64_t read_memory_total(const char *proc_root) {
-    char path[PATH_MAX];
-    char text[256]; /* MemTotal is the first line */
-    uint64_t kib = 0;
-    if (probe_path_join(path, sizeof path, proc_root, "meminfo") != PROBE_OK) {
-        return 0;
+void probe_cgroup_step(probe_cgroup_reader *reader) {
+    if (reader->paths.version != 0) {
+        read_figures(reader);
+        read_limits(reader);
     }
-    probe_status status = probe_file_read(AT_FDCWD, path, text, sizeof text, NULL);
-    bool found = (status == PROBE_OK || status == PROBE_E_OVERFLOW) &&
-                 probe_find_u64(text, "MemTotal", ':', &kib);
-    return found ? kib * 1024 : 0;
 }
 
-static void take_baseline(probe_cgroup_reader *reader, const char *proc_root) {
-    reader->memory_total = read_memory_total(proc_root);
+void probe_cgroup_sample(probe_cgroup_reader *reader) {
+    probe_cgroup_reading *last = &reader->last;
+    bool v1 = reader->paths.version == 1;
+    const char *directory = reader->paths.memory;
+    char text[8192];
+    uint64_t value = 0;
+    if (reader->paths.version == 0) {
+        return;
+    }
+    if (read_number(reader, directory, CURRENT_FILE(v1), &value)) {
+        set(last, PROBE_CG_MEMORY_CURRENT, value);
+        if (last->peak_sampled) { /* the kernel keeps none itself */
+            raise_to(last, PROBE_CG_MEMORY_PEAK, value);
+        }
+    }
+    if (read_text(reader, directory, stat_file, text, sizeof text) &&
+        probe_find_u64(text, RSS_NAME(v1), ' ', &value)) {
+        set(last, PROBE_CG_MEMORY_RSS, value);
+        raise_to(last, PROBE_CG_MEMORY_PEAK_RSS, value);
+    }
+}
+
+/* Empty, but for the paths. */
+static void forget(probe_cgroup_reader *reader) {
+    reader->files.count = 0;
+    reader->members.count = 0;
+    reader->memory_total = 0;
+    reader->last = (probe_cgroup_reading){0};
+    memset(reader->baseline, 0, sizeof reader->baseline);
+    reader->baseline_valid = 0;
+}
+
+static void take_baseline(probe_cgroup_reader *reader) {
     reader->last.version = reader->paths.version;
-    probe_cgroup_step(reader);
+    read_figures(reader);
     memcpy(reader->baseline, reader->last.value, sizeof reader->baseline);
     reader->baseline_valid = reader->last.valid;
 }
 
 probe_status probe_cgroup_open(probe_cgroup_reader *reader, const char *proc_root,
                                const char *fs_root, const char *pid, probe_error *error) {
-    memset(reader, 0, sizeof *reader);
+    forget(reader);
     probe_status status = probe_cgroup_find(&reader->paths, proc_root, fs_root, pid, error);
     if (status != PROBE_OK) {
         return status;
     }
-    reader->last.shared = probe_cgroup_shared(reader->paths.memory, proc_root, pid);
-    take_baseline(reader, proc_root);
+    probe_cgroup_members_read(&reader->members, reader->paths.memory);
+    take_baseline(reader);
     return PROBE_OK;
 }
 
-void probe_cgroup_open_own(probe_cgroup_reader *reader, const probe_cgroup_paths *paths,
-                           const char *proc_root) {
-    memset(reader, 0, sizeof *reader);
+void probe_cgroup_open_none(probe_cgroup_reader *reader) {
+    forget(reader);
+    reader->paths.version = 0;
+}
+
+void probe_cgroup_open_own(probe_cgroup_reader *reader, const probe_cgroup_paths *paths) {
+    forget(reader);
     reader->paths = *paths;
-    take_baseline(reader, proc_root);
+    take_baseline(reader);
+}
+
+void probe_cgroup_settle(probe_cgroup_reader *reader, uint64_t memory_total) {
+    reader->memory_total = memory_total;
+    if (reader->paths.version != 0) {
+        read_limits(reader);
+    }
 }
 
 void probe_cgroup_step_ended(probe_cgroup_reader *reader) {
     static const probe_cgroup_key gauges[] = {PROBE_CG_MEMORY_CURRENT, PROBE_CG_MEMORY_RSS};
+    if (reader->paths.version == 0) {
+        return;
+    }
     probe_cgroup_reading before = reader->last;
-    probe_cgroup_step(reader);
+    read_figures(reader);
     for (size_t i = 0; i < sizeof gauges / sizeof gauges[0]; i++) {
-        if (has(&before, gauges[i])) {
-            set(&reader->last, gauges[i], before.value[gauges[i]]);
+        if (has(&before, gauges[i])) { /* what others in the group still hold counts as well */
+            raise_to(&reader->last, gauges[i], before.value[gauges[i]]);
         }
     }
 }
 
+bool probe_cgroup_shared(const probe_cgroup_reader *reader, const char *proc_root,
+                         const char *pid) {
+    return reader->paths.version != 0 &&
+           probe_cgroup_members_shared(&reader->members, proc_root, pid);
+}
+
+void probe_cgroup_close(probe_cgroup_reader *reader) {
+    probe_cgroup_files_close(&reader->files);
+}
+
 void probe_cgroup_get(const probe_cgroup_reader *reader, probe_cgroup_reading *reading) {
     *reading = reader->last;
+    if (reader->paths.version == 1 && reader->memory_total > 0 &&
+        reading->value[PROBE_CG_MEMORY_LIMIT] > reader->memory_total) {
+        reading->value[PROBE_CG_MEMORY_LIMIT] = 0;
+    }
     reading->valid &= not_counters | reader->baseline_valid;
     if (!has(reading, PROBE_CG_MEMORY_CURRENT) || !has(reading, PROBE_CG_MEMORY_RSS)) {
         reading->valid &= ~memory_keys;

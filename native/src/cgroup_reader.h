@@ -2,9 +2,12 @@
 #ifndef PROBE_CGROUP_READER_H
 #define PROBE_CGROUP_READER_H
 
+#include "cgroup_files.h"
+#include "cgroup_members.h"
 #include "probe_status.h"
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Every figure of the trace's cgroup block, in its order. */
@@ -43,8 +46,6 @@ typedef struct {
     uint32_t valid; /* bit per key */
     uint64_t value[PROBE_CG_COUNT];
     bool peak_sampled; /* MEMORY_PEAK is a sampled maximum (no memory.peak on this kernel) */
-    bool shared;       /* at open, processes other than the given one and its ancestors were in the
-                          memory group, or that could not be ruled out */
 } probe_cgroup_reading;
 
 /* Which of the group's directories holds what. Absolute paths below fs_root; empty = that
@@ -65,6 +66,8 @@ typedef struct {
 
 typedef struct {
     probe_cgroup_paths paths;
+    probe_cgroup_members members; /* of the memory group, at open */
+    probe_cgroup_files files;
     uint64_t memory_total;     /* bytes of RAM: a v1 limit beyond it is none; 0 = not known */
     probe_cgroup_reading last; /* running maxima and the last gauges */
     uint64_t baseline[PROBE_CG_COUNT];
@@ -79,7 +82,7 @@ probe_status probe_cgroup_locate(probe_cgroup_paths *paths, const char *proc_roo
 
 /* From directories as located to those that are read: the host's root groups are left out, and a
  * controller lives in exactly one hierarchy, so what v1 does not have can only be in v2. */
-void probe_cgroup_settle(probe_cgroup_paths *paths);
+void probe_cgroup_classify(probe_cgroup_paths *paths);
 
 /* Both in one: the group of process pid ("self" for the caller) through <proc_root>/<pid>/cgroup
  * and mountinfo; fs_root is put before every mount point ("" on a live system; a directory in
@@ -87,21 +90,37 @@ void probe_cgroup_settle(probe_cgroup_paths *paths);
 probe_status probe_cgroup_find(probe_cgroup_paths *paths, const char *proc_root,
                                const char *fs_root, const char *pid, probe_error *error);
 
-/* Finds the group and takes the baseline of its counters. On PROBE_E_ABSENT the reader is still
- * usable: its readings are empty. */
+/* Finds the group, takes the baseline of its counters and takes down who is in it: what must be
+ * done before the task starts. Opens nothing to keep. On PROBE_E_ABSENT the reader is still usable:
+ * its readings are empty. */
 probe_status probe_cgroup_open(probe_cgroup_reader *reader, const char *proc_root,
                                const char *fs_root, const char *pid, probe_error *error);
 
 /* As probe_cgroup_open for a group that is known and nobody else's: it was just made. */
-void probe_cgroup_open_own(probe_cgroup_reader *reader, const probe_cgroup_paths *paths,
-                           const char *proc_root);
+void probe_cgroup_open_own(probe_cgroup_reader *reader, const probe_cgroup_paths *paths);
+
+/* Reads nothing, ever. */
+void probe_cgroup_open_none(probe_cgroup_reader *reader);
+
+/* What can wait until the task runs: the limits. memory_total: bytes of RAM, 0 = not known. */
+void probe_cgroup_settle(probe_cgroup_reader *reader, uint64_t memory_total);
+
+/* Whether, at open, processes other than pid ("self" for the caller) and its ancestors were in the
+ * memory group, or that cannot be ruled out. */
+bool probe_cgroup_shared(const probe_cgroup_reader *reader, const char *proc_root, const char *pid);
+
+/* Reads what peaks are sampled from, through descriptors that it keeps. Never fails. */
+void probe_cgroup_sample(probe_cgroup_reader *reader);
 
 /* Reads everything once more. Gauges that are gone keep their last value. Never fails: what cannot
  * be read is not valid. */
 void probe_cgroup_step(probe_cgroup_reader *reader);
 
-/* As step, but keeps the gauges of the step before: the task has ended, and its memory is gone. */
+/* As step, without the limits: the task has ended, and its memory is gone, so the gauges do not
+ * fall below those of the step before. */
 void probe_cgroup_step_ended(probe_cgroup_reader *reader);
+
+void probe_cgroup_close(probe_cgroup_reader *reader);
 
 /* The state as of the last step: counters as differences since open. */
 void probe_cgroup_get(const probe_cgroup_reader *reader, probe_cgroup_reading *reading);

@@ -20,7 +20,8 @@ void probe_check_trace_place(probe_check_list *list, const probe_check_config *c
     bool made = config->trace_file == NULL &&
                 probe_path_join(fusion, sizeof fusion, config->workdir, ".fusion") == PROBE_OK &&
                 access(fusion, F_OK) != 0;
-    if (probe_trace_file_open(&target, config->workdir, config->trace_file, &error) == PROBE_OK) {
+    if (probe_trace_file_open(&target, config->workdir, config->trace_file, &error) == PROBE_OK &&
+        probe_trace_file_settle(&target, &error) == PROBE_OK) {
         /* A file of another name: a trace that is there is not ours to touch. */
         int fd = openat(target.directory, target.temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
                         0666);
@@ -106,7 +107,7 @@ void probe_check_proc(probe_check_list *list, const probe_check_config *config) 
     bool mounted = readable(root, "self/stat");
     const char *next = mounted ? NULL : mount_proc;
     all(list, exact, "rusage", NULL, NULL);
-    bool io_read = probe_proc_read_io(root, "self/io", &own_io, NULL) == PROBE_OK;
+    bool io_read = probe_proc_read_io(root, "self/io", &own_io) == PROBE_OK;
     const char *reason = why(mounted, errno, "this kernel does not account I/O for each task");
     all(list, io, io_read ? "proc_io" : NULL, reason, next);
     bool memory_read = probe_proc_read_memory(root, getpid(), &own) == PROBE_OK;
@@ -178,10 +179,12 @@ static explanation explain(const probe_check_config *config, const probe_cgroup_
 }
 
 static void check_group(probe_check_list *list, const probe_cgroup_reader *reader,
-                        const probe_cgroup_reading *reading) {
+                        const probe_cgroup_reading *reading, const char *proc_root) {
     char detail[PROBE_CHECK_DETAIL];
     (void)snprintf(detail, sizeof detail, "%s%.170s",
-                   reading->shared ? "shared: its memory figures include others'; " : "",
+                   probe_cgroup_shared(reader, proc_root, "self")
+                       ? "shared: its memory figures include others'; "
+                       : "",
                    reader->paths.memory);
     probe_check_pass(list, "cgroup", "group", reading->version == 2 ? "cgroup_v2" : "cgroup_v1",
                      detail);
@@ -194,12 +197,15 @@ void probe_check_cgroup(probe_check_list *list, const probe_check_config *config
     char missing[2 * PROBE_CHECK_DETAIL];
     probe_status status =
         probe_cgroup_open(&reader, config->proc_root, config->fs_root, "self", &error);
+    probe_host host;
+    probe_host_read(config->proc_root, &host);
+    probe_cgroup_settle(&reader, host.mem_total_kib * 1024);
     probe_cgroup_get(&reader, &reading);
     bool found = status == PROBE_OK && reader.paths.version != 0;
     static const char own_group[] =
         "run the task in a group of its own: a container, a Slurm step or a systemd scope";
     if (found) {
-        check_group(list, &reader, &reading);
+        check_group(list, &reader, &reading, config->proc_root);
     } else if (error.detail[0] != '\0') {
         (void)snprintf(missing, sizeof missing, "not found: %s: %s",
                        error.what == NULL ? "control group" : error.what, error.detail);

@@ -12,4 +12,7 @@ int64_t probe_clock_mono_ns(void);
 /* Wall clock, ms since 1970. */
 int64_t probe_clock_wall_ms(void);
 
+/* CPU time of the calling thread, ns. */
+int64_t probe_clock_thread_ns(void);
+
 #endif

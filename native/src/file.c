@@ -12,34 +12,31 @@ probe_status probe_file_read(int dirfd, const char *path, char *buf, size_t size
         return PROBE_E_SYSCALL;
     }
     size_t used = 0;
-    probe_status status = PROBE_OK;
-    for (;;) {
-        if (used == size - 1) {
-            char more;
-            status = read(fd, &more, 1) == 0 ? PROBE_OK : PROBE_E_OVERFLOW;
-            break;
-        }
-        ssize_t n = read(fd, buf + used, size - 1 - used);
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n < 0) {
-            status = PROBE_E_SYSCALL;
-            break;
-        }
-        if (n == 0) {
-            break;
-        }
-        used += (size_t)n;
-    }
+    probe_status status = probe_file_reread(fd, buf, size, &used);
     int kept = errno;
     (void)close(fd); /* a read-only descriptor of a kernel file: nothing to lose */
     errno = kept;
-    buf[used] = '\0';
     if (length != NULL) {
         *length = used;
     }
     return status;
+}
+
+probe_status probe_file_reread(int fd, char *buf, size_t size, size_t *length) {
+    ssize_t n;
+    do {
+        n = pread(fd, buf, size - 1, 0);
+    } while (n < 0 && errno == EINTR);
+    size_t used = n > 0 ? (size_t)n : 0;
+    buf[used] = '\0';
+    if (length != NULL) {
+        *length = used;
+    }
+    if (n < 0) {
+        return PROBE_E_SYSCALL;
+    }
+    char more;
+    return used == size - 1 && pread(fd, &more, 1, (off_t)used) != 0 ? PROBE_E_OVERFLOW : PROBE_OK;
 }
 
 bool probe_parse_u64(const char *text, uint64_t *value, const char **end) {

@@ -7,10 +7,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Opens path below dirfd (AT_FDCWD for none), reads it to its end into buf and terminates it with
- * NUL. length (may be NULL) leaves without the NUL. PROBE_E_OVERFLOW when it does not fit: buf then
- * holds the beginning. PROBE_E_SYSCALL with errno set otherwise. */
+/* Reads the file path below dirfd (AT_FDCWD for none) into buf and terminates it with NUL. The
+ * kernel makes such a file up in one piece: one call that returns less than it might have read all
+ * of it. length (may be NULL) leaves without the NUL. PROBE_E_OVERFLOW when it does not fit: buf
+ * then holds the beginning. PROBE_E_SYSCALL with errno set otherwise. */
 probe_status probe_file_read(int dirfd, const char *path, char *buf, size_t size, size_t *length);
+
+/* The same with a file that is open already: from its beginning, wherever its position is. */
+probe_status probe_file_reread(int fd, char *buf, size_t size, size_t *length);
 
 /* Parses the decimal number at text (leading blanks allowed). False if there is none or it exceeds
  * 64 bits. end may be NULL. */

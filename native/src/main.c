@@ -16,11 +16,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum { EXIT_OWN_ERROR = 125, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
+
+enum { BUDGET_PPM = 500 }; /* of one CPU, for taking samples */
+
+/* Kept open for the files of processes, and left for everything else. */
+enum { DESCRIPTORS = 1024, DESCRIPTORS_SPARE = 64 };
 
 /* The helper lies beside this executable, however that was found. */
 static bool find_helper(char *path, size_t size) {
@@ -45,20 +51,26 @@ static void close_range_quietly(int from, int to) {
     }
 }
 
-/* The command has its own copies of everything inherited. Ours must go, but for two: a pipe's
- * reader waits for the last writer, a lock for its last holder. */
-static void drop_inherited(int kept, int also_kept) {
+static int compare(const void *a, const void *b) {
+    const int *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* The command has its own copies of everything inherited. Ours must go, but for those we opened: a
+ * pipe's reader waits for the last writer, a lock for its last holder. */
+static void drop_inherited(int ears, const probe_measurement *m) {
+    int kept[PROBE_SAMPLER_DESCRIPTORS + 2] = {ears, m->target.directory};
+    size_t count = 2 + probe_sampler_descriptors(&m->sampler, kept + 2, PROBE_SAMPLER_DESCRIPTORS);
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int fd = 0; fd <= 2 && null >= 0; fd++) {
         (void)dup2(null, fd);
     }
-    const int ascending[] = {kept < also_kept ? kept : also_kept,
-                             kept < also_kept ? also_kept : kept};
+    qsort(kept, count, sizeof kept[0], compare);
     int from = 3;
-    for (size_t i = 0; i < sizeof ascending / sizeof ascending[0]; i++) {
-        if (ascending[i] >= from) {
-            close_range_quietly(from, ascending[i] - 1);
-            from = ascending[i] + 1;
+    for (size_t i = 0; i < count; i++) {
+        if (kept[i] >= from) {
+            close_range_quietly(from, kept[i] - 1);
+            from = kept[i] + 1;
         }
     }
     close_range_quietly(from, INT_MAX);
@@ -78,7 +90,7 @@ static void reap(probe_measurement *m, probe_task *task, int64_t *end_ns) {
         char path[32];
         (void)snprintf(path, sizeof path, "%d/io", (int)pid);
         bool helper = pid == m->gpu.pid;
-        bool io_read = helper && probe_proc_read_io("/proc", path, &io, NULL) == PROBE_OK;
+        bool io_read = helper && probe_proc_read_io("/proc", path, &io) == PROBE_OK;
         if (pid == task->pid) {
             *end_ns = probe_clock_mono_ns();
             probe_measurement_end(m);
@@ -195,6 +207,27 @@ static int spawn(probe_task *task, probe_measurement *m, char **command) {
     return code;
 }
 
+/* Room for descriptors that samples keep. The command has been started: it does not inherit this.
+ */
+static void raise_descriptor_limit(void) {
+    struct rlimit limit;
+    const rlim_t enough = DESCRIPTORS + DESCRIPTORS_SPARE;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < enough) {
+        limit.rlim_cur = limit.rlim_max < enough ? limit.rlim_max : enough;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+/* What can be kept without running out. */
+static int kept_descriptors(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max <= DESCRIPTORS_SPARE) {
+        return 0;
+    }
+    rlim_t room = limit.rlim_max - DESCRIPTORS_SPARE;
+    return room < DESCRIPTORS ? (int)room : DESCRIPTORS;
+}
+
 static int run(const probe_options *options) {
     static probe_measurement m; /* some 250 KiB, of which a short task touches little */
     static char helper[PATH_MAX];
@@ -208,6 +241,8 @@ static int run(const probe_options *options) {
         .interval_ns = options->interval_ns,
         .cgroup_mode = options->cgroup_mode,
         .timeline = options->timeline,
+        .budget_ppm = BUDGET_PPM,
+        .max_descriptors = kept_descriptors(),
     };
     probe_last_words words = {0};
     probe_audience ears = probe_audience_choose(options);
@@ -219,7 +254,8 @@ static int run(const probe_options *options) {
         probe_measurement_close(&m);
         return explain_exec_failure(code, options->command[0]);
     }
-    drop_inherited(ears.fd, m.target.directory);
+    drop_inherited(ears.fd, &m);
+    raise_descriptor_limit();
     probe_measurement_begin(&m);
     int64_t end_ns = watch(&m, &task, &ears, &words);
     const probe_outcome outcome = {

@@ -23,8 +23,6 @@ static int64_t checkpoint_after(int64_t elapsed_ns) {
 static const int gpu_wait_ms = 200;
 
 static void open_timeline(probe_measurement *m) {
-    m->timeline = NULL;
-    m->timeline_note[0] = '\0';
     if (!m->config.timeline || m->target.directory < 0) {
         return;
     }
@@ -44,6 +42,8 @@ void probe_measurement_open(probe_measurement *m, const probe_measurement_config
     m->file_error = (probe_error){0};
     m->trace = (probe_trace){0};
     m->json_length = 0;
+    m->timeline = NULL;
+    m->timeline_note[0] = '\0';
     probe_trace_make_run_id(m->trace.run_id);
     if (config->workdir != NULL || config->trace_file != NULL) {
         (void)probe_trace_file_open(&m->target, config->workdir, config->trace_file,
@@ -53,13 +53,16 @@ void probe_measurement_open(probe_measurement *m, const probe_measurement_config
     if (config->cgroup_mode == PROBE_CGROUP_OWN) {
         probe_cgroup_own_open(&m->own, "/proc", "");
     }
-    open_timeline(m);
-    const probe_sampler_config sampler = {.proc_root = "/proc",
-                                          .fs_root = "",
-                                          .scope = config->scope,
-                                          .interval_ns = config->interval_ns,
-                                          .cgroup_mode = config->cgroup_mode,
-                                          .own_group = m->own.active ? &m->own.paths : NULL};
+    const probe_sampler_config sampler = {
+        .proc_root = "/proc",
+        .fs_root = "",
+        .scope = config->scope,
+        .interval_ns = config->interval_ns,
+        .cgroup_mode = config->cgroup_mode,
+        .own_group = m->own.active ? &m->own.paths : NULL,
+        .budget_ppm = config->budget_ppm,
+        .max_descriptors = config->max_descriptors,
+    };
     probe_sampler_open(&m->sampler, &sampler);
 }
 
@@ -75,7 +78,7 @@ void probe_measurement_entered(probe_measurement *m, const int errors[PROBE_OWN_
 
 void probe_measurement_begin(probe_measurement *m) {
     probe_sampler_step(&m->sampler, probe_clock_mono_ns());
-    probe_sampler_read_host(&m->sampler);
+    probe_sampler_settle(&m->sampler);
     if (m->config.helper_path != NULL) {
         const probe_gpu_config gpu = {
             .helper_path = m->config.helper_path,
@@ -87,7 +90,11 @@ void probe_measurement_begin(probe_measurement *m) {
         probe_gpu_open(&m->gpu, &gpu);
         m->sampler.excluded = m->gpu.pid;
     }
-    probe_measurement_checkpoint(m);
+    if (m->target.directory >= 0) {
+        (void)probe_trace_file_settle(&m->target, &m->file_error);
+    }
+    open_timeline(m); /* beside the trace, so after its place is settled */
+    m->next_checkpoint_ns = m->sampler.next_ns;
 }
 
 int64_t probe_measurement_next_ns(const probe_measurement *m) {
@@ -96,7 +103,7 @@ int64_t probe_measurement_next_ns(const probe_measurement *m) {
 
 static void sample(probe_measurement *m, int64_t now_ns, bool last) {
     if (last) {
-        probe_sampler_end(&m->sampler, now_ns);
+        probe_sampler_end(&m->sampler);
     } else {
         probe_sampler_step(&m->sampler, now_ns);
     }
@@ -217,8 +224,12 @@ static void write_trace(probe_measurement *m, int64_t now_ns) {
     trace->host = &m->sampler.host;
     probe_sampler_summarize(&m->sampler, now_ns, &trace->proc);
     trace->samples = m->sampler.samples;
+    trace->own_cpu_usec = probe_clock_thread_ns() / 1000;
     trace->cgroup = (probe_cgroup_reading){0};
     if (!m->sampler.cgroup_omitted) {
+        if (!trace->final) { /* what the group showed before the end is not to be overwritten */
+            probe_cgroup_step(&m->sampler.cgroup);
+        }
         probe_cgroup_get(&m->sampler.cgroup, &trace->cgroup);
     }
     trace->gpu = m->gpu.any ? &m->gpu.last : NULL;
@@ -230,6 +241,13 @@ static void write_trace(probe_measurement *m, int64_t now_ns) {
     if (m->sampler.tree.truncated) {
         probe_trace_note(trace,
                          "proc: more than 4096 processes at once: the others were not sampled");
+    }
+    if (trace->final && trace->exited + trace->signalled > 0 && trace->proc.usage.alive > 0) {
+        (void)snprintf(m->alive_note, sizeof m->alive_note,
+                       "proc: %u processes outlived the task; they count with what they had used "
+                       "when it ended",
+                       (unsigned int)trace->proc.usage.alive);
+        probe_trace_note(trace, m->alive_note);
     }
     if (m->timeline != NULL && (trace->final || trace->realtime_ns >= PROBE_NS_PER_S)) {
         write_timeline(m, trace->realtime_ns);
@@ -270,5 +288,6 @@ void probe_measurement_close(probe_measurement *m) {
     probe_gpu_close(&m->gpu);
     probe_timeline_feed_close(m->timeline);
     m->timeline = NULL;
+    probe_sampler_close(&m->sampler);
     probe_trace_file_close(&m->target);
 }

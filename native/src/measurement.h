@@ -20,7 +20,9 @@ typedef struct {
     probe_usage_scope scope;
     int64_t interval_ns;
     probe_cgroup_mode cgroup_mode;
-    bool timeline; /* also write timeline.json beside the trace */
+    bool timeline;       /* also write timeline.json beside the trace */
+    int64_t budget_ppm;  /* share of one CPU that sampling may take; 0: no limit */
+    int max_descriptors; /* that samples may keep open */
 } probe_measurement_config;
 
 /* How a command ended; zero for in-process use. */
@@ -42,12 +44,13 @@ typedef struct {
     char timeline_note[192]; /* why there is none, or no newer one */
     int64_t next_checkpoint_ns;
     probe_error file_error; /* why there is no trace, or no newer one */
+    char alive_note[112];
     size_t json_length;
     char json[PROBE_TRACE_SIZE]; /* the trace as text */
 } probe_measurement;
 
-/* Opens the place of the trace and takes the baselines. Never fails: without a place for the trace,
- * everything else goes on. */
+/* Opens the place of the trace and takes the baselines: what must be done before the task starts.
+ * Never fails: without a place for the trace, everything else goes on. */
 void probe_measurement_open(probe_measurement *m, const probe_measurement_config *config);
 
 /* The task starts now. */
@@ -56,7 +59,8 @@ void probe_measurement_start(probe_measurement *m);
 /* The command has been executed, and has entered the groups of own.procs or not: an errno each. */
 void probe_measurement_entered(probe_measurement *m, const int errors[PROBE_OWN_COUNT]);
 
-/* The task runs: first sample, GPU helper, first trace. */
+/* The task runs: first sample, GPU helper, the place of the trace, everything that could wait. The
+ * first trace is due with the second sample; whoever wants it at once asks for a checkpoint. */
 void probe_measurement_begin(probe_measurement *m);
 
 /* When the next step is due, CLOCK_MONOTONIC. */

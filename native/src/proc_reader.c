@@ -1,7 +1,7 @@
 #include "proc_reader.h"
 
 #include "file.h"
-#include <dirent.h>
+#include "numbers.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,27 +55,25 @@ probe_status probe_proc_read_stat(const char *proc_root, pid_t pid, probe_proc_s
     return status == PROBE_OK ? parse_stat(text, stat) : status;
 }
 
+probe_status probe_proc_parse_memory(const char *status, probe_proc_memory *memory) {
+    *memory = (probe_proc_memory){0};
+    bool found = probe_find_u64(status, "VmPeak", ':', &memory->vm_peak_kib) &&
+                 probe_find_u64(status, "VmSize", ':', &memory->vm_size_kib) &&
+                 probe_find_u64(status, "VmHWM", ':', &memory->vm_hwm_kib) &&
+                 probe_find_u64(status, "VmRSS", ':', &memory->vm_rss_kib);
+    return found ? PROBE_OK : PROBE_E_ABSENT; /* zombies and kernel threads have none */
+}
+
 probe_status probe_proc_read_memory(const char *proc_root, pid_t pid, probe_proc_memory *memory) {
     char text[4096];
     probe_status status = read_pid_file(proc_root, pid, "status", text, sizeof text);
     if (status != PROBE_OK && status != PROBE_E_OVERFLOW) { /* the memory lines come early */
         return status;
     }
-    *memory = (probe_proc_memory){0};
-    bool found = probe_find_u64(text, "VmPeak", ':', &memory->vm_peak_kib) &&
-                 probe_find_u64(text, "VmSize", ':', &memory->vm_size_kib) &&
-                 probe_find_u64(text, "VmHWM", ':', &memory->vm_hwm_kib) &&
-                 probe_find_u64(text, "VmRSS", ':', &memory->vm_rss_kib);
-    return found ? PROBE_OK : PROBE_E_ABSENT; /* zombies and kernel threads have none */
+    return probe_proc_parse_memory(text, memory);
 }
 
-probe_status probe_proc_read_io(const char *proc_root, const char *path, probe_proc_io *io,
-                                size_t *length) {
-    char text[512];
-    probe_status status = read_below(proc_root, path, text, sizeof text, length);
-    if (status != PROBE_OK) {
-        return status;
-    }
+static probe_status parse_io(const char *text, probe_proc_io *io) {
     bool found = probe_find_u64(text, "rchar", ':', &io->rchar) &&
                  probe_find_u64(text, "wchar", ':', &io->wchar) &&
                  probe_find_u64(text, "syscr", ':', &io->syscr) &&
@@ -85,38 +83,59 @@ probe_status probe_proc_read_io(const char *proc_root, const char *path, probe_p
     return found ? PROBE_OK : PROBE_E_FORMAT;
 }
 
+probe_status probe_proc_read_io(const char *proc_root, const char *path, probe_proc_io *io) {
+    char text[512];
+    probe_status status = read_below(proc_root, path, text, sizeof text, NULL);
+    return status == PROBE_OK ? parse_io(text, io) : status;
+}
+
+probe_status probe_proc_reread_io(int fd, probe_proc_io *io, size_t *length) {
+    char text[512];
+    probe_status status = probe_file_reread(fd, text, sizeof text, length);
+    return status == PROBE_OK ? parse_io(text, io) : status;
+}
+
 probe_status probe_proc_read_switches(const char *proc_root, pid_t pid, uint64_t *voluntary,
                                       uint64_t *involuntary) {
     char path[320], text[4096];
     (void)snprintf(path, sizeof path, "%s/%d/task", proc_root, (int)pid);
-    DIR *threads = opendir(path);
-    if (threads == NULL) {
+    int task = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (task < 0) {
         return PROBE_E_SYSCALL;
     }
     *voluntary = *involuntary = 0;
-    struct dirent *entry;
-    while ((entry = readdir(threads)) != NULL) {
-        (void)snprintf(path, sizeof path, "%d/task/%.20s/status", (int)pid, entry->d_name);
+    probe_numbers threads;
+    pid_t tid;
+    probe_numbers_begin(&threads, task);
+    while (probe_numbers_next(&threads, &tid)) {
+        (void)snprintf(path, sizeof path, "%d/status", (int)tid);
         uint64_t v = 0, n = 0;
-        if (read_below(proc_root, path, text, sizeof text, NULL) == PROBE_OK &&
+        if (probe_file_read(task, path, text, sizeof text, NULL) == PROBE_OK &&
             probe_find_u64(text, "voluntary_ctxt_switches", ':', &v) &&
             probe_find_u64(text, "nonvoluntary_ctxt_switches", ':', &n)) {
             *voluntary += v;
             *involuntary += n;
         }
     }
-    (void)closedir(threads);
+    (void)close(task);
     return PROBE_OK;
 }
 
-/* The value of the first line "model name : VALUE". The file is large on large hosts: its beginning
- * is enough. */
+/* The value of the first line "model name : VALUE". The kernel makes this file up CPU by CPU, as
+ * far as it is asked for: the beginning is enough. */
 static void read_cpu_name(const char *proc_root, char *name, size_t size) {
-    char text[4096];
+    char path[256], text[512];
     name[0] = '\0';
-    probe_status status = read_below(proc_root, "cpuinfo", text, sizeof text, NULL);
-    const char *at =
-        status == PROBE_OK || status == PROBE_E_OVERFLOW ? strstr(text, "model name") : NULL;
+    int fd = probe_path_join(path, sizeof path, proc_root, "cpuinfo") == PROBE_OK
+                 ? open(path, O_RDONLY | O_CLOEXEC)
+                 : -1;
+    if (fd < 0) {
+        return;
+    }
+    ssize_t n = read(fd, text, sizeof text - 1);
+    (void)close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    const char *at = strstr(text, "model name");
     at = at == NULL ? NULL : strchr(at, ':');
     if (at == NULL) {
         return;

@@ -40,10 +40,15 @@ typedef struct {
 probe_status probe_proc_read_stat(const char *proc_root, pid_t pid, probe_proc_stat *stat);
 probe_status probe_proc_read_memory(const char *proc_root, pid_t pid, probe_proc_memory *memory);
 
-/* path: below proc_root, such as "self/io" or "self/task/12/io". length: the bytes that the file
- * had, for the caller who corrects for its own reading; may be NULL. */
-probe_status probe_proc_read_io(const char *proc_root, const char *path, probe_proc_io *io,
-                                size_t *length);
+/* The same from the text of its file status. PROBE_E_ABSENT: a zombie or a kernel thread. */
+probe_status probe_proc_parse_memory(const char *status, probe_proc_memory *memory);
+
+/* path: below proc_root, such as "12/io". */
+probe_status probe_proc_read_io(const char *proc_root, const char *path, probe_proc_io *io);
+
+/* The same through a descriptor that stays open. length: the bytes that the file had, for the
+ * caller who corrects for its own reading (it is one call); may be NULL. */
+probe_status probe_proc_reread_io(int fd, probe_proc_io *io, size_t *length);
 
 /* Context switches of the threads that a live process has now. The process-wide file tells the main
  * thread's only. */

@@ -1,15 +1,18 @@
 #include "proc_tree.h"
 
-#include "file.h"
+#include "numbers.h"
 #include "proc_reader.h"
-#include <ctype.h>
-#include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
+
+/* A children file comes page by page, and each read stops before a number that would not fit: less
+ * than this is the last one. */
+enum { LAST_READ_BELOW = 4000 };
+
+typedef struct {
+    probe_tree *tree;
+    pid_t excluded;
+} growth;
 
 static void append(probe_tree *tree, pid_t pid) {
     if (tree->count == PROBE_TREE_MAX) {
@@ -19,60 +22,27 @@ static void append(probe_tree *tree, pid_t pid) {
     tree->pid[tree->count++] = pid;
 }
 
-/* Appends the pids in one children file. One read returns at most a page, so the file is read to
- * its end; a pid that a read cut in two is put together again. False: no such file. */
-static bool append_children(probe_tree *tree, const char *path, pid_t excluded) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return false;
-    }
+/* Appends the pids in one children file. A pid that a read cut in two is put together again. */
+static void append_children(void *context, int fd) {
+    const growth *g = context;
     char buf[4096];
     pid_t pid = 0;
+    off_t at = 0;
     ssize_t n;
-    while ((n = read(fd, buf, sizeof buf)) > 0) {
+    do {
+        n = pread(fd, buf, sizeof buf, at);
         for (ssize_t i = 0; i < n; i++) {
             if (buf[i] >= '0' && buf[i] <= '9') {
                 pid = pid * 10 + (buf[i] - '0');
             } else if (pid != 0) {
-                if (pid != excluded) {
-                    append(tree, pid);
+                if (pid != g->excluded) {
+                    append(g->tree, pid);
                 }
                 pid = 0;
             }
         }
-    }
-    (void)close(fd);
-    return true;
-}
-
-/* Children belong to the thread that forked them. False: this kernel has no children files. */
-static bool append_children_of(probe_tree *tree, const char *proc_root, pid_t pid, pid_t excluded) {
-    char path[320];
-    (void)snprintf(path, sizeof path, "%s/%d/task", proc_root, (int)pid);
-    DIR *threads = opendir(path);
-    if (threads == NULL) {
-        return true; /* gone meanwhile */
-    }
-    bool supported = true;
-    struct dirent *entry;
-    while (supported && (entry = readdir(threads)) != NULL) {
-        if (!isdigit((unsigned char)entry->d_name[0])) {
-            continue;
-        }
-        (void)snprintf(path, sizeof path, "%s/%d/task/%.20s/children", proc_root, (int)pid,
-                       entry->d_name);
-        supported = append_children(tree, path, excluded) || errno != ENOENT ||
-                    access(proc_root, X_OK) != 0;
-        if (!supported) {
-            /* ENOENT also means that the thread ended meanwhile: only a thread that is still there
-             * proves the kernel's lack. */
-            (void)snprintf(path, sizeof path, "%s/%d/task/%.20s/stat", proc_root, (int)pid,
-                           entry->d_name);
-            supported = access(path, R_OK) != 0;
-        }
-    }
-    (void)closedir(threads);
-    return supported;
+        at += n;
+    } while (n >= LAST_READ_BELOW);
 }
 
 static bool holds(const probe_tree *tree, pid_t root, pid_t pid) {
@@ -88,20 +58,22 @@ static bool holds(const probe_tree *tree, pid_t root, pid_t pid) {
 }
 
 /* One pass over all processes for each generation of the tree. */
-static void scan(probe_tree *tree, const char *proc_root, pid_t root, pid_t excluded) {
+static void scan(const growth *g, const char *proc_root, pid_t root) {
+    probe_tree *tree = g->tree;
+    int processes = open(proc_root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (processes < 0) {
+        return;
+    }
     size_t before;
     tree->count = 0;
     do {
         before = tree->count;
-        DIR *processes = opendir(proc_root);
-        if (processes == NULL) {
-            return;
-        }
-        struct dirent *entry;
-        while ((entry = readdir(processes)) != NULL) {
-            pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+        probe_numbers names;
+        pid_t pid;
+        probe_numbers_begin(&names, processes);
+        while (probe_numbers_next(&names, &pid)) {
             probe_proc_stat stat;
-            if (pid <= 0 || pid == excluded || holds(tree, root, pid) ||
+            if (pid == g->excluded || holds(tree, root, pid) ||
                 probe_proc_read_stat(proc_root, pid, &stat) != PROBE_OK) {
                 continue;
             }
@@ -109,42 +81,48 @@ static void scan(probe_tree *tree, const char *proc_root, pid_t root, pid_t excl
                 append(tree, pid);
             }
         }
-        (void)closedir(processes);
     } while (tree->count != before && !tree->truncated);
+    (void)close(processes);
 }
 
-void probe_tree_walk(probe_tree *tree, const char *proc_root, pid_t root, pid_t excluded) {
+void probe_tree_walk(probe_tree *tree, probe_process_set *set, pid_t root, pid_t excluded) {
+    growth g = {.tree = tree, .excluded = excluded};
     tree->count = 0;
     tree->truncated = false;
-    bool supported = append_children_of(tree, proc_root, root, excluded);
-    for (size_t i = 0; supported && i < tree->count; i++) {
-        supported = append_children_of(tree, proc_root, tree->pid[i], excluded);
+    probe_process_set_begin(set);
+    probe_process_set_visit(set, root, append_children, &g);
+    for (size_t i = 0; i < tree->count && !set->no_children; i++) {
+        probe_process_set_visit(set, tree->pid[i], append_children, &g);
     }
-    if (!supported) {
-        scan(tree, proc_root, root, excluded);
+    if (set->no_children) {
+        scan(&g, set->proc_root, root);
+        for (size_t i = 0; i < tree->count; i++) {
+            probe_process_set_visit(set, tree->pid[i], append_children, &g);
+        }
     }
+    probe_process_set_end(set);
 }
 
-void probe_tree_add_memory(probe_tree_memory *memory, const char *proc_root, pid_t pid) {
-    probe_proc_memory one;
-    if (probe_proc_read_memory(proc_root, pid, &one) != PROBE_OK) {
-        return;
-    }
+void probe_tree_add_memory(probe_tree_memory *memory, const probe_proc_memory *one) {
     memory->processes++;
-    memory->vm_size_kib += one.vm_size_kib;
-    memory->vm_rss_kib += one.vm_rss_kib;
-    if (one.vm_peak_kib > memory->largest_vm_peak_kib) {
-        memory->largest_vm_peak_kib = one.vm_peak_kib;
+    memory->vm_size_kib += one->vm_size_kib;
+    memory->vm_rss_kib += one->vm_rss_kib;
+    memory->sum_vm_hwm_kib += one->vm_hwm_kib;
+    if (one->vm_peak_kib > memory->largest_vm_peak_kib) {
+        memory->largest_vm_peak_kib = one->vm_peak_kib;
     }
-    if (one.vm_hwm_kib > memory->largest_vm_hwm_kib) {
-        memory->largest_vm_hwm_kib = one.vm_hwm_kib;
+    if (one->vm_hwm_kib > memory->largest_vm_hwm_kib) {
+        memory->largest_vm_hwm_kib = one->vm_hwm_kib;
     }
 }
 
-void probe_tree_read_memory(const probe_tree *tree, const char *proc_root,
+void probe_tree_read_memory(const probe_tree *tree, probe_process_set *set, bool thorough,
                             probe_tree_memory *memory) {
     *memory = (probe_tree_memory){0};
     for (size_t i = 0; i < tree->count; i++) {
-        probe_tree_add_memory(memory, proc_root, tree->pid[i]);
+        probe_proc_memory one;
+        if (probe_process_set_read_memory(set, tree->pid[i], thorough, &one) == PROBE_OK) {
+            probe_tree_add_memory(memory, &one);
+        }
     }
 }

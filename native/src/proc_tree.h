@@ -2,7 +2,7 @@
 #ifndef PROBE_PROC_TREE_H
 #define PROBE_PROC_TREE_H
 
-#include "probe_status.h"
+#include "process_set.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,20 +20,21 @@ typedef struct {
 typedef struct {
     size_t processes; /* whose memory could be read */
     uint64_t vm_size_kib, vm_rss_kib;
+    uint64_t sum_vm_hwm_kib;                          /* an upper bound: marks of different times */
     uint64_t largest_vm_peak_kib, largest_vm_hwm_kib; /* of one process */
 } probe_tree_memory;
 
 /* Lists the descendants of root without the process excluded (0: none) and its descendants, parents
- * before children. Walks the children files of every thread; where the kernel has none
- * (CONFIG_PROC_CHILDREN), one scan of proc_root instead. A process that ends or moves during the
- * walk may be missed: sums of one instant are samples. */
-void probe_tree_walk(probe_tree *tree, const char *proc_root, pid_t root, pid_t excluded);
+ * before children. Walks the children files of every thread, whose descriptors the set keeps; where
+ * the kernel has none (CONFIG_PROC_CHILDREN), one scan of all processes instead. A process that
+ * ends or moves during the walk may be missed: sums of one instant are samples. */
+void probe_tree_walk(probe_tree *tree, probe_process_set *set, pid_t root, pid_t excluded);
 
-/* Adds up what the processes hold now. */
-void probe_tree_read_memory(const probe_tree *tree, const char *proc_root,
+/* Adds up what the processes hold now; thorough: with all high-water marks read anew. */
+void probe_tree_read_memory(const probe_tree *tree, probe_process_set *set, bool thorough,
                             probe_tree_memory *memory);
 
 /* Adds one process's figures to the sums. */
-void probe_tree_add_memory(probe_tree_memory *memory, const char *proc_root, pid_t pid);
+void probe_tree_add_memory(probe_tree_memory *memory, const probe_proc_memory *one);
 
 #endif

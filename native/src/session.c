@@ -56,6 +56,9 @@ static void *measure(void *argument) {
         probe_measurement_start(m);
         probe_measurement_begin(m);
     }
+    if (m->file_error.status == PROBE_OK) {
+        probe_measurement_checkpoint(m);
+    }
     explain_file_error(s);
     s->state = m->file_error.status == PROBE_OK ? SESSION_RUNNING : SESSION_FAILED;
     (void)pthread_cond_broadcast(&s->answered);
@@ -117,8 +120,9 @@ probe_session *probe_session_start(const probe_session_config *config, char *err
         return NULL;
     }
     s->owner = getpid();
-    s->config = (probe_measurement_config){.scope = PROBE_SCOPE_PROCESS,
-                                           .interval_ns = config->interval_ns};
+    /* The descriptors are the program's: ours are few. */
+    s->config = (probe_measurement_config){
+        .scope = PROBE_SCOPE_PROCESS, .interval_ns = config->interval_ns, .max_descriptors = 64};
     if (!copy(config->workdir, s->workdir, &s->config.workdir) ||
         !copy(config->trace_file, s->trace_file, &s->config.trace_file) ||
         !copy(config->helper_path, s->helper_path, &s->config.helper_path) ||

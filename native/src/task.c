@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -31,10 +32,30 @@ void probe_task_prepare(probe_task *task) {
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
-/* As a shell looks a command up: along PATH unless it has a slash; a text file without an
- * interpreter line is the shell's. Returns errno. shell_command: room for the command behind two
- * more words. */
-static int execute_by_path(char **command, char **shell_command) {
+/* Executes a text file without an interpreter line by the shell. There is room for more words only
+ * where it is needed, which is hardly ever; malloc is not for a child that borrows its memory.
+ * Returns on failure. */
+static void execute_by_shell(char *file, char **command) {
+    size_t words = 1; /* with the NULL at the end */
+    while (command[words - 1] != NULL) {
+        words++;
+    }
+    size_t size = (words + 1) * sizeof *command;
+    char **longer = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (longer == MAP_FAILED) {
+        return;
+    }
+    longer[0] = (char *)"/bin/sh";
+    longer[1] = file;
+    memcpy(longer + 2, command + 1, (words - 1) * sizeof *command);
+    (void)execve(longer[0], longer, environ);
+    int kept = errno;
+    (void)munmap(longer, size);
+    errno = kept;
+}
+
+/* As a shell looks a command up: along PATH unless it has a slash. Returns errno. */
+static int execute_by_path(char **command) {
     const char *path = strchr(command[0], '/') != NULL ? "" : getenv("PATH");
     path = path != NULL ? path : "/usr/local/bin:/bin:/usr/bin";
     int code = ENOENT;
@@ -46,9 +67,7 @@ static int execute_by_path(char **command, char **shell_command) {
         if (n > 0 && (size_t)n < sizeof file) {
             (void)execve(file, command, environ);
             if (errno == ENOEXEC) {
-                shell_command[0] = (char *)"/bin/sh";
-                shell_command[1] = file;
-                (void)execve(shell_command[0], shell_command, environ);
+                execute_by_shell(file, command);
             }
             /* A file that may not be executed is remembered, in case no other directory has one
              * that may. */
@@ -78,7 +97,7 @@ static void enter(probe_task_groups *groups) {
 
 /* What the child shares with its parent until exec. */
 typedef struct {
-    char **command, **shell_command;
+    char **command;
     probe_task_groups *groups;
     volatile int code; /* errno of exec */
 } execution;
@@ -90,7 +109,7 @@ static _Noreturn void execute(const probe_task *task, pid_t parent, execution *e
         enter(e->groups);
         (void)sigaction(SIGCHLD, &task->inherited_chld, NULL);
         set_mask(SIG_SETMASK, task->inherited_mask, NULL);
-        e->code = execute_by_path(e->command, e->shell_command);
+        e->code = execute_by_path(e->command);
     } else {
         e->code = ESRCH;
     }
@@ -108,19 +127,9 @@ static pid_t spawn(const probe_task *task, execution *e) {
 }
 
 int probe_task_spawn(probe_task *task, char **command, probe_task_groups *groups) {
-    size_t words = 1; /* with the NULL at the end */
-    while (command[words - 1] != NULL) {
-        words++;
-    }
-    char **shell_command = calloc(words + 1, sizeof *shell_command);
-    if (shell_command == NULL) {
-        return ENOMEM;
-    }
-    memcpy(shell_command + 2, command + 1, (words - 1) * sizeof *command);
-    execution e = {.command = command, .shell_command = shell_command, .groups = groups};
+    execution e = {.command = command, .groups = groups};
     pid_t pid = spawn(task, &e);
     int failed = errno;
-    free(shell_command);
     if (pid < 0) {
         return failed;
     }

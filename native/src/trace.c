@@ -193,6 +193,10 @@ static void write_probe(probe_json *json, const probe_trace *trace) {
     write_identity(json, trace);
     probe_json_int(json, "interval_ms", trace->interval_ms);
     probe_json_uint(json, "samples", trace->samples);
+    probe_json_int(json, "own_cpu_usec", trace->own_cpu_usec);
+    if (trace->proc.memory_valid) {
+        probe_json_uint(json, "peak_rss_upper_kib", trace->proc.peak_rss_upper_kib);
+    }
     if (figures.utilization_valid) {
         probe_json_double(json, "coverage", figures.coverage);
     }

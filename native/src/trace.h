@@ -24,6 +24,7 @@ typedef struct {
     int64_t realtime_ns;
     int64_t interval_ms;
     uint32_t samples;
+    int64_t own_cpu_usec; /* of the measuring thread so far */
     const probe_host *host;
     probe_proc_block proc;
     probe_cgroup_reading cgroup;

@@ -29,31 +29,58 @@ static probe_status split(const char *path, char directory[PATH_MAX], char *name
 
 probe_status probe_trace_file_open(probe_trace_file *target, const char *workdir, const char *file,
                                    probe_error *error) {
-    char directory[PATH_MAX], absolute[PATH_MAX];
-    *target = (probe_trace_file){.directory = -1};
-    if (file != NULL) {
-        if (split(file, directory, target->name, sizeof target->name) != PROBE_OK) {
-            return probe_fail_detail(error, PROBE_E_ARGUMENT, 0, "not a file name", file);
-        }
-    } else {
+    char directory[PATH_MAX];
+    *target = (probe_trace_file){.directory = -1, .below = file == NULL ? ".fusion" : NULL};
+    if (file == NULL) {
         memcpy(target->name, "trace.json", sizeof "trace.json");
-        if (probe_path_join(directory, sizeof directory, workdir, ".fusion") != PROBE_OK) {
-            return probe_fail_detail(error, PROBE_E_ARGUMENT, ENAMETOOLONG, "the path is too long",
-                                     workdir);
-        }
-        if (mkdir(directory, 0777) != 0 && errno != EEXIST) {
-            return probe_fail_detail(error, PROBE_E_SYSCALL, errno, "the directory cannot be made",
-                                     directory);
-        }
+    } else if (split(file, directory, target->name, sizeof target->name) != PROBE_OK) {
+        return probe_fail_detail(error, PROBE_E_ARGUMENT, 0, "not a file name", file);
     }
-    target->directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const char *shown = file == NULL ? workdir : directory;
+    target->directory = open(shown, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (target->directory < 0) {
-        return probe_fail_detail(error, PROBE_E_SYSCALL, errno, "the directory cannot be opened",
-                                 directory);
+        int code = errno;
+        char path[PATH_MAX];
+        (void)snprintf(path, sizeof path, "%.4000s%s", shown, file == NULL ? "/.fusion" : "");
+        return probe_fail_detail(error, PROBE_E_SYSCALL, code, "the directory cannot be opened",
+                                 path);
     }
-    const char *shown = realpath(directory, absolute) == NULL ? directory : absolute;
-    (void)snprintf(target->path, sizeof target->path, "%.*s/%s",
-                   (int)(sizeof target->path - 1 - sizeof target->name), shown, target->name);
+    (void)snprintf(target->path, sizeof target->path, "%s", shown);
+    return PROBE_OK;
+}
+
+/* Replaces the directory by the one below it, which is made if need be. */
+static probe_status enter(probe_trace_file *target, probe_error *error) {
+    const char *what = NULL;
+    int below = -1;
+    if (mkdirat(target->directory, target->below, 0777) != 0 && errno != EEXIST) {
+        what = "the directory cannot be made";
+    } else {
+        below = openat(target->directory, target->below, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        what = below < 0 ? "the directory cannot be opened" : NULL;
+    }
+    int code = errno;
+    (void)close(target->directory);
+    target->directory = below;
+    if (what == NULL) {
+        return PROBE_OK;
+    }
+    char path[PATH_MAX];
+    (void)probe_path_join(path, sizeof path, target->path, target->below);
+    return probe_fail_detail(error, PROBE_E_SYSCALL, code, what, path);
+}
+
+probe_status probe_trace_file_settle(probe_trace_file *target, probe_error *error) {
+    if (target->below != NULL && enter(target, error) != PROBE_OK) {
+        return PROBE_E_SYSCALL;
+    }
+    char absolute[PATH_MAX];
+    const char *shown = realpath(target->path, absolute) == NULL ? target->path : absolute;
+    char whole[sizeof target->path + sizeof target->name + sizeof ".fusion" + 2];
+    (void)snprintf(whole, sizeof whole, "%s/%s%s%s", shown,
+                   target->below != NULL ? target->below : "", target->below != NULL ? "/" : "",
+                   target->name);
+    (void)snprintf(target->path, sizeof target->path, "%.*s", (int)sizeof target->path - 1, whole);
     (void)snprintf(target->temporary, sizeof target->temporary, ".%s.%d.tmp", target->name,
                    (int)getpid());
     return PROBE_OK;

@@ -1,5 +1,6 @@
 #include "usage.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -26,20 +27,17 @@ static void add_io(probe_usage *sum, const probe_proc_io *io, int sign) {
 
 /* This process's io file includes all children it has waited for, and its own threads. The
  * measuring thread's share is in that thread's file. That file is read first, so the process's
- * figures already include this reading: the bytes of the file and two calls (the second one found
- * its end). */
-static void add_own_io(probe_usage *sum, const char *proc_root) {
-    char path[64];
+ * figures already include this reading: the bytes of the file and one call. */
+static void add_own_io(const probe_usage_reader *reader, probe_usage *sum) {
     probe_proc_io process, thread;
     size_t length = 0;
-    (void)snprintf(path, sizeof path, "self/task/%ld/io", (long)syscall(SYS_gettid));
-    sum->io_valid = probe_proc_read_io(proc_root, path, &thread, &length) == PROBE_OK &&
-                    probe_proc_read_io(proc_root, "self/io", &process, NULL) == PROBE_OK;
+    sum->io_valid = probe_proc_reread_io(reader->thread_io, &thread, &length) == PROBE_OK &&
+                    probe_proc_reread_io(reader->process_io, &process, NULL) == PROBE_OK;
     if (!sum->io_valid) {
         return;
     }
     thread.rchar += length;
-    thread.syscr += 2;
+    thread.syscr += 1;
     add_io(sum, &process, 1);
     add_io(sum, &thread, -1);
 }
@@ -49,6 +47,7 @@ static void add_live_cpu(probe_usage *sum, const char *proc_root, pid_t pid) {
     probe_proc_stat stat;
     if (probe_proc_read_stat(proc_root, pid, &stat) == PROBE_OK) {
         sum->cpu_usec += (int64_t)(stat.cpu_ticks * 1000000 / hz);
+        sum->alive += stat.state != 'Z';
     }
 }
 
@@ -64,7 +63,7 @@ static void add_live(probe_usage *sum, const char *proc_root, const probe_tree *
         char path[32];
         probe_proc_io io;
         (void)snprintf(path, sizeof path, "%d/io", (int)pid);
-        if (sum->io_valid && probe_proc_read_io(proc_root, path, &io, NULL) == PROBE_OK) {
+        if (sum->io_valid && probe_proc_read_io(proc_root, path, &io) == PROBE_OK) {
             add_io(sum, &io, 1);
         }
     }
@@ -87,19 +86,33 @@ static void add_own(probe_usage *usage, probe_usage_scope scope) {
 }
 
 /* Everything so far, before baseline and exclusions. */
-static void read_all(const char *proc_root, probe_usage_scope scope, const probe_tree *tree,
-                     probe_usage *usage) {
+static void read_all(const probe_usage_reader *reader, const probe_tree *tree, probe_usage *usage) {
     *usage = (probe_usage){0};
-    add_own_io(usage, proc_root);
-    add_own(usage, scope);
-    add_live(usage, proc_root, tree);
+    add_own_io(reader, usage);
+    add_own(usage, reader->scope);
+    add_live(usage, reader->proc_root, tree);
 }
 
 void probe_usage_open(probe_usage_reader *reader, const char *proc_root, probe_usage_scope scope,
                       const probe_tree *tree) {
+    char path[256];
     *reader = (probe_usage_reader){.proc_root = proc_root, .scope = scope};
-    read_all(proc_root, scope, tree, &reader->baseline);
+    (void)snprintf(path, sizeof path, "%s/self/task/%ld/io", proc_root, (long)syscall(SYS_gettid));
+    reader->thread_io = open(path, O_RDONLY | O_CLOEXEC);
+    (void)snprintf(path, sizeof path, "%s/self/io", proc_root);
+    reader->process_io = open(path, O_RDONLY | O_CLOEXEC);
+    read_all(reader, tree, &reader->baseline);
     reader->baseline_maxrss_kib = reader->baseline.maxrss_kib;
+}
+
+void probe_usage_close(probe_usage_reader *reader) {
+    if (reader->thread_io >= 0) {
+        (void)close(reader->thread_io); /* read-only: nothing to lose */
+    }
+    if (reader->process_io >= 0) {
+        (void)close(reader->process_io);
+    }
+    reader->thread_io = reader->process_io = -1;
 }
 
 static int64_t since(int64_t now, int64_t baseline, int64_t excluded) {
@@ -110,7 +123,7 @@ static int64_t since(int64_t now, int64_t baseline, int64_t excluded) {
 void probe_usage_read(const probe_usage_reader *reader, const probe_tree *tree,
                       probe_usage *usage) {
     const probe_usage *base = &reader->baseline, *out = &reader->excluded;
-    read_all(reader->proc_root, reader->scope, tree, usage);
+    read_all(reader, tree, usage);
     usage->cpu_usec = since(usage->cpu_usec, base->cpu_usec, out->cpu_usec);
     usage->voluntary = since(usage->voluntary, base->voluntary, out->voluntary);
     usage->involuntary = since(usage->involuntary, base->involuntary, out->involuntary);

@@ -14,6 +14,7 @@ typedef struct {
     int64_t voluntary, involuntary; /* context switches */
     int64_t io[6];                  /* in the order of probe_proc_io */
     bool io_valid;
+    uint32_t alive; /* processes that have not ended: they count with what they show now */
     uint64_t
         maxrss_kib; /* largest ru_maxrss of one process; 0: none is known to belong to the task */
 } probe_usage;
@@ -27,13 +28,16 @@ typedef struct {
     probe_usage_scope scope;
     probe_usage baseline;
     uint64_t baseline_maxrss_kib;
-    probe_usage excluded; /* waited for by this process, but not the task's */
+    int thread_io, process_io; /* this thread's and this process's io files, kept open; or -1 */
+    probe_usage excluded;      /* waited for by this process, but not the task's */
 } probe_usage_reader;
 
 /* Takes the baseline. tree: the live descendants now. Call it, and everything below, from the
  * measuring thread: its own share is left out. */
 void probe_usage_open(probe_usage_reader *reader, const char *proc_root, probe_usage_scope scope,
                       const probe_tree *tree);
+
+void probe_usage_close(probe_usage_reader *reader);
 
 /* Usage since open; nothing is below 0. tree: the live descendants now. */
 void probe_usage_read(const probe_usage_reader *reader, const probe_tree *tree, probe_usage *usage);

@@ -82,6 +82,13 @@ def test_every_key_of_the_probe_block_is_documented(trace: dict[str, Any]) -> No
     assert named - set(trace["probe"]) <= {"signal", "exit", "boot_id", "pid_ns", "coverage"}
 
 
+def test_the_probe_tells_its_own_cost_and_the_bounds_of_the_peak(trace: dict[str, Any]) -> None:
+    assert isinstance(trace["probe"]["own_cpu_usec"], int)
+    assert trace["probe"]["own_cpu_usec"] > 0
+    assert isinstance(trace["probe"]["peak_rss_upper_kib"], int)
+    assert trace["probe"]["peak_rss_upper_kib"] >= trace["proc"]["peak_rss"]
+
+
 def test_what_stands_as_0_without_a_measurement_is_listed(trace: dict[str, Any]) -> None:
     for dotted in trace["probe"]["unavailable"]:
         block, key = dotted.split(".")

@@ -4,6 +4,7 @@
 
 #include "cgroup_reader.h"
 #include "check.h"
+#include "proc_reader.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -14,12 +15,17 @@ typedef struct {
     char root[256];
     probe_cgroup_reader reader;
     probe_cgroup_reading now;
+    bool shared;
 } fixture;
 
 static inline probe_status open_at_root(fixture *f) {
     char proc_root[300];
     (void)snprintf(proc_root, sizeof proc_root, "%s/proc", f->root);
     probe_status status = probe_cgroup_open(&f->reader, proc_root, f->root, "self", NULL);
+    probe_host host;
+    probe_host_read(proc_root, &host);
+    probe_cgroup_settle(&f->reader, host.mem_total_kib * 1024);
+    f->shared = probe_cgroup_shared(&f->reader, proc_root, "self");
     probe_cgroup_get(&f->reader, &f->now);
     return status;
 }

@@ -22,10 +22,10 @@ static void odd_mounts_are_resolved(void) {
     CHECK_VALUE(&f, MEMORY_LIMIT, 1073741824);
     CHECK_INT(open_case(&f, "v2_mount_above"), PROBE_OK);
     check_directory(&f, f.reader.paths.memory, GROUP "/batch/task");
-    CHECK(!f.now.shared);
+    CHECK(!f.shared);
     CHECK_INT(open_case(&f, "v2_outside_namespace"), PROBE_OK);
     check_directory(&f, f.reader.paths.memory, GROUP);
-    CHECK(f.now.shared); /* the mount point's group is not the process's own */
+    CHECK(f.shared); /* the mount point's group is not the process's own */
 }
 
 static void the_last_of_stacked_mounts_counts(void) {
@@ -103,14 +103,14 @@ static void long_member_lists_are_read_whole(void) {
     }
     write_file(&f, GROUP "/cgroup.procs", list);
     CHECK_INT(open_at_root(&f), PROBE_OK);
-    CHECK(!f.now.shared);
+    CHECK(!f.shared);
     memcpy(list + used, "977\n", 5);
     write_file(&f, GROUP "/cgroup.procs", list);
     CHECK_INT(open_at_root(&f), PROBE_OK);
-    CHECK(f.now.shared);
+    CHECK(f.shared);
     delete_file(&f, GROUP "/cgroup.procs");
     CHECK_INT(open_at_root(&f), PROBE_OK);
-    CHECK(f.now.shared); /* not known to be ours alone */
+    CHECK(f.shared); /* not known to be ours alone */
     remove_copy(&f);
 }
 

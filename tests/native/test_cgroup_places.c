@@ -44,7 +44,7 @@ static void check_place(const place *p) {
     (void)fprintf(stderr, "%s\n", p->name);
     CHECK_INT(open_case(&f, p->name), PROBE_OK);
     CHECK_INT(f.now.version, p->version);
-    CHECK_INT(f.now.shared, p->shared);
+    CHECK_INT(f.shared, p->shared);
     (void)snprintf(path, sizeof path, GROUP "%s", p->memory);
     check_directory(&f, f.reader.paths.memory, path);
     CHECK(f.reader.paths.exact_memory || f.reader.paths.exact_unified);

@@ -29,7 +29,7 @@ static void v2_container_has_everything(void) {
     CHECK_VALUE(&f, CPU_USAGE_USEC, 0);
     CHECK_VALUE(&f, MEMORY_OOM_KILLS, 0);
     CHECK(!f.now.peak_sampled);
-    CHECK(!f.now.shared);
+    CHECK(!f.shared);
 }
 
 static void grow_v2(const fixture *f) {
@@ -143,7 +143,7 @@ static void limits_come_from_the_ancestors(void) {
     CHECK_VALUE(&f, CPU_QUOTA, 400000);
     CHECK_VALUE(&f, CPU_PERIOD, 100000);
     CHECK_VALUE(&f, IO_READ_BYTES, 0); /* io.stat is empty until the first I/O */
-    CHECK(f.now.shared);
+    CHECK(f.shared);
     write_file(&f, job_stat, "usage_usec 1\nnr_throttled 9\nthrottled_usec 513250\n");
     step(&f);
     CHECK_VALUE(&f, CPU_NR_THROTTLED, 2);
@@ -207,7 +207,7 @@ static void v1_docker_is_read_in_nanoseconds(void) {
     check_directory(&f, f.reader.paths.cpuacct, GROUP "/cpu,cpuacct");
     CHECK_STR(f.reader.paths.unified, "");
     CHECK_INT(f.now.version, 1);
-    CHECK(!f.now.shared);
+    CHECK(!f.shared);
     CHECK_VALUE(&f, MEMORY_CURRENT, 314572800);
     CHECK_VALUE(&f, MEMORY_PEAK, 629145600);
     CHECK_VALUE(&f, MEMORY_RSS, 104857600);
@@ -240,7 +240,7 @@ static void hybrid_controllers_have_their_own_paths(void) {
     check_directory(&f, f.reader.paths.cpu, GROUP "/cpu/pool"); /* the quota sits there */
     check_directory(&f, f.reader.paths.unified, session);
     CHECK_INT(f.now.version, 1);
-    CHECK(f.now.shared); /* pid 0: someone outside our PID namespace */
+    CHECK(f.shared); /* pid 0: someone outside our PID namespace */
     CHECK_VALUE(&f, MEMORY_CURRENT, 41943040);
     CHECK_VALUE(&f, MEMORY_LIMIT, 0);
     CHECK_VALUE(&f, CPU_QUOTA, 50000);

@@ -1,36 +1,8 @@
 /* Files of /proc as they were seen in the wild, written out by the test. */
 #include "check.h"
+#include "proc_fixture.h"
 #include "proc_reader.h"
 #include "proc_tree.h"
-
-#include <stdlib.h>
-#include <sys/stat.h>
-
-static char root[64];
-
-static void make_directories(const char *path) {
-    char part[256];
-    (void)snprintf(part, sizeof part, "%s", path);
-    for (char *c = part + 1; *c != '\0'; c++) {
-        if (*c == '/') {
-            *c = '\0';
-            (void)mkdir(part, 0777);
-            *c = '/';
-        }
-    }
-}
-
-static void put(const char *name, const char *text) {
-    char path[256];
-    (void)snprintf(path, sizeof path, "%s/%s", root, name);
-    make_directories(path);
-    FILE *file = fopen(path, "w");
-    CHECK(file != NULL);
-    if (file != NULL) {
-        CHECK(fputs(text, file) >= 0);
-        CHECK_INT(fclose(file), 0);
-    }
-}
 
 static void a_name_may_hold_brackets_and_blanks(void) {
     probe_proc_stat stat;
@@ -64,17 +36,15 @@ static void a_zombie_has_no_memory(void) {
 
 static void io_counters_are_64_bits(void) {
     probe_proc_io io;
-    size_t length = 0;
     const char *text =
         "rchar: 3673366590\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 5\nwrite_bytes: 6\n"
         "cancelled_write_bytes: 7\n";
     put("7/io", text);
-    CHECK_INT(probe_proc_read_io(root, "7/io", &io, &length), PROBE_OK);
+    CHECK_INT(probe_proc_read_io(root, "7/io", &io), PROBE_OK);
     CHECK_INT(io.rchar, 3673366590LL);
     CHECK_INT(io.write_bytes, 6);
-    CHECK_INT(length, strlen(text));
     put("8/io", "rchar: 1\n");
-    CHECK_INT(probe_proc_read_io(root, "8/io", &io, NULL), PROBE_E_FORMAT);
+    CHECK_INT(probe_proc_read_io(root, "8/io", &io), PROBE_E_FORMAT);
 }
 
 static void switches_are_summed_over_threads(void) {
@@ -106,6 +76,8 @@ static void the_host_may_be_silent(void) {
 
 static void the_tree_is_walked_over_every_thread(void) {
     probe_tree tree;
+    probe_process_set set;
+    probe_process_set_open(&set, root, 64);
     put("20/task/20/children", "21 22 ");
     put("20/task/29/children", "23 "); /* forked by another thread */
     put("21/task/21/children", "24 ");
@@ -113,16 +85,20 @@ static void the_tree_is_walked_over_every_thread(void) {
     put("23/task/23/children", "25 ");
     put("24/task/24/children", "");
     put("25/task/25/children", "");
-    probe_tree_walk(&tree, root, 20, 0);
+    probe_tree_walk(&tree, &set, 20, 0);
     CHECK_INT(tree.count, 5);
-    probe_tree_walk(&tree, root, 20, 23);
+    probe_tree_walk(&tree, &set, 20, 23);
     CHECK_INT(tree.count, 3); /* without 23 and what is below it */
-    probe_tree_walk(&tree, root, 404, 0);
+    probe_tree_walk(&tree, &set, 404, 0);
     CHECK_INT(tree.count, 0);
+    CHECK_INT(set.descriptors, 0); /* nothing of it is there any more */
+    probe_process_set_close(&set);
 }
 
 static void without_children_files_all_processes_are_scanned(void) {
     probe_tree tree;
+    probe_process_set set;
+    probe_process_set_open(&set, root, 64);
     const char *format = "%d (x) S %d 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 5 0 0\n";
     const int pairs[][2] = {
         {33, 31}, {31, 30}, {34, 33}, {35, 1}, {30, 1}}; /* children may have smaller pids */
@@ -134,15 +110,16 @@ static void without_children_files_all_processes_are_scanned(void) {
         (void)snprintf(name, sizeof name, "%d/task/%d/stat", pairs[i][0], pairs[i][0]);
         put(name, text);
     }
-    probe_tree_walk(&tree, root, 30, 0);
+    probe_tree_walk(&tree, &set, 30, 0);
     CHECK_INT(tree.count, 3);
-    probe_tree_walk(&tree, root, 30, 33);
+    probe_tree_walk(&tree, &set, 30, 33);
     CHECK_INT(tree.count, 1);
+    probe_process_set_close(&set);
+    CHECK_INT(set.descriptors, 0);
 }
 
 int main(void) {
-    (void)snprintf(root, sizeof root, "/tmp/probe_test_proc_XXXXXX");
-    CHECK(mkdtemp(root) != NULL);
+    make_root();
     a_name_may_hold_brackets_and_blanks();
     a_zombie_has_no_memory();
     io_counters_are_64_bits();
@@ -150,8 +127,6 @@ int main(void) {
     the_host_may_be_silent();
     the_tree_is_walked_over_every_thread();
     without_children_files_all_processes_are_scanned();
-    char command[128];
-    (void)snprintf(command, sizeof command, "rm -rf '%s'", root);
-    CHECK_INT(system(command), 0);
+    remove_root();
     return check_failures();
 }

@@ -17,9 +17,10 @@ static void open_sampler(int64_t interval_ms) {
         .fs_root = "",
         .scope = PROBE_SCOPE_DESCENDANTS,
         .interval_ns = interval_ms * PROBE_NS_PER_MS,
+        .max_descriptors = 64,
     };
     probe_sampler_open(&sampler, &config);
-    probe_sampler_read_host(&sampler);
+    probe_sampler_settle(&sampler);
     probe_sampler_start(&sampler, 0, 0);
 }
 
@@ -40,6 +41,18 @@ static void steps_are_dense_at_first_and_then_on_a_fixed_grid(void) {
         CHECK_INT(sampler.next_ns, short_ms[i] * PROBE_NS_PER_MS);
         probe_sampler_step(&sampler, sampler.next_ns);
     }
+}
+
+static void a_costly_sample_is_taken_less_often(void) {
+    const int64_t ms = PROBE_NS_PER_MS, s = PROBE_NS_PER_S;
+    CHECK_INT(probe_sampler_spacing_ns(s, 100000, 500), s);     /* 0.01 % of a CPU: no need */
+    CHECK_INT(probe_sampler_spacing_ns(s, 500000, 500), s);     /* just within 0.05 % */
+    CHECK_INT(probe_sampler_spacing_ns(s, 2 * ms, 500), 4 * s); /* 2 ms in 4 s are 0.05 % */
+    CHECK_INT(probe_sampler_spacing_ns(10 * ms, 100000, 500), 200 * ms);
+    CHECK_INT(probe_sampler_spacing_ns(10 * ms, 100000, 0), 10 * ms); /* no budget */
+    CHECK_INT(probe_sampler_spacing_ns(s, 0, 500), s);
+    CHECK_INT(probe_sampler_spacing_ns(s, -1, 500), s); /* a clock that went back */
+    CHECK(probe_sampler_spacing_ns(s, INT64_MAX, 1) > 1000 * s);
 }
 
 /* A child with mib MiB touched, which has a child of its own with as much; both hold until killed.
@@ -78,6 +91,8 @@ static void memory_is_the_sum_over_the_tree_at_one_instant(void) {
     CHECK(block.rss_kib >= 80 * 1024 && block.rss_kib < 100 * 1024);
     CHECK(block.vmem_kib >= block.rss_kib);
     CHECK(block.peak_rss_kib >= block.rss_kib);
+    CHECK(block.peak_rss_upper_kib >= block.peak_rss_kib);
+    CHECK(sampler.set.descriptors > 0);
     CHECK_INT(block.realtime_ms, 50);
     CHECK_INT(sampler.samples, 1);
 
@@ -89,6 +104,8 @@ static void memory_is_the_sum_over_the_tree_at_one_instant(void) {
     CHECK_INT(kill(sampler.tree.pid[1], SIGKILL), 0); /* of the walk before */
     CHECK_INT(kill(pid, SIGKILL), 0);
     CHECK_INT(waitpid(pid, NULL, 0), pid);
+    probe_sampler_close(&sampler);
+    CHECK_INT(sampler.set.descriptors, 0);
 }
 
 static void a_task_without_samples_says_so(void) {
@@ -105,6 +122,7 @@ static void a_task_without_samples_says_so(void) {
 
 int main(void) {
     steps_are_dense_at_first_and_then_on_a_fixed_grid();
+    a_costly_sample_is_taken_less_often();
     memory_is_the_sum_over_the_tree_at_one_instant();
     a_task_without_samples_says_so();
     return check_failures();

@@ -41,7 +41,12 @@ static void child(void (*body)(void)) {
     CHECK_INT(waitpid(pid, NULL, 0), pid);
 }
 
+/* Larger than the children of the tests after it. */
 static void write_a_little(void) {
+    static volatile char ballast[4 << 20];
+    for (size_t i = 0; i < sizeof ballast; i += 4096) {
+        ballast[i] = 1;
+    }
     write_bytes(10007);
 }
 
@@ -67,6 +72,8 @@ static void short_children_are_counted_to_the_byte(void) {
     write_bytes(123456); /* this process's own: not the task's */
     probe_usage_read(&reader, &none, &usage);
     CHECK(usage.io_valid);
+    probe_usage_close(&reader);
+    CHECK_INT(reader.process_io, -1);
     CHECK_INT(usage.io[1], 50 * 10007);
     CHECK_INT(usage.io[3], 50 * 3); /* 4096 + 4096 + the rest */
     CHECK_INT(usage.io[0], 0);      /* what this measuring reads is not the task's */
@@ -136,7 +143,7 @@ static void an_excluded_child_leaves_nothing(void) {
     char path[32];
     (void)snprintf(path, sizeof path, "%d/io", (int)pid);
     probe_proc_io io;
-    CHECK_INT(probe_proc_read_io("/proc", path, &io, NULL), PROBE_OK); /* of a zombie */
+    CHECK_INT(probe_proc_read_io("/proc", path, &io), PROBE_OK); /* of a zombie */
     struct rusage own;
     CHECK_INT(wait4(pid, NULL, 0, &own), pid);
     probe_usage_exclude(&reader, &own, &io);
