@@ -1,5 +1,7 @@
 #include "audience.h"
 
+#include "proc_reader.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -73,7 +75,14 @@ void probe_audience_follow(probe_audience *ears, pid_t pid) {
         return;
     }
     (void)snprintf(path, sizeof path, "/proc/%d/fd/2", (int)pid);
-    if (stat(path, &now) != 0 || now.st_dev != ears->at.st_dev || now.st_ino != ears->at.st_ino) {
+    bool open = stat(path, &now) == 0;
+    if (open && now.st_dev == ears->at.st_dev && now.st_ino == ears->at.st_ino) {
+        return;
+    }
+    probe_proc_stat process;
+    bool ends = !open && (probe_proc_read_stat("/proc", pid, &process) != PROBE_OK ||
+                          process.exiting || process.state == 'Z');
+    if (!ends) { /* an ending process has no descriptors either, and last words may be due */
         (void)close(ears->fd);
         ears->fd = -1;
     }

@@ -45,6 +45,7 @@ static probe_status parse_stat(const char *text, probe_proc_stat *stat) {
     }
     stat->ppid = (pid_t)field[0];
     stat->cpu_ticks = field[10] + field[11] + field[12] + field[13]; /* utime stime cutime cstime */
+    stat->exiting = (field[5] & 0x4) != 0;                           /* PF_EXITING */
     stat->start_ticks = field[18];
     return PROBE_OK;
 }

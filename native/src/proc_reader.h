@@ -10,6 +10,7 @@
 
 typedef struct {
     pid_t ppid;
+    bool exiting;         /* it has begun to end: its descriptors and memory go away */
     char state;           /* 'Z': a zombie, whose memory figures are gone */
     uint64_t start_ticks; /* since boot: with the pid it identifies a process */
     uint64_t cpu_ticks;   /* its own and that of children it waited for, USER_HZ ticks */

@@ -13,6 +13,10 @@ static void a_name_may_hold_brackets_and_blanks(void) {
     CHECK_INT(stat.state, 'S');
     CHECK_INT(stat.cpu_ticks, 4330);
     CHECK_INT(stat.start_ticks, 998877);
+    CHECK(!stat.exiting);
+    put("7/stat", "7 (a) Z 3 7 7 0 -1 4228108 1 2 3 4 10 20 300 4000 20 0 1 0 998877 0 0 0\n");
+    CHECK_INT(probe_proc_read_stat(root, 7, &stat), PROBE_OK);
+    CHECK(stat.exiting);
     put("8/stat", "8 (cut) S 3 7");
     CHECK_INT(probe_proc_read_stat(root, 8, &stat), PROBE_E_FORMAT);
     put("9/stat", "nothing like it");
