@@ -19,9 +19,23 @@ static void append(probe_tree *tree, pid_t pid) {
     tree->pid[tree->count++] = pid;
 }
 
+typedef struct {
+    const pid_t *pid;
+    size_t count;
+} excluded_list;
+
+static bool is_excluded(const excluded_list *excluded, pid_t pid) {
+    for (size_t i = 0; i < excluded->count; i++) {
+        if (excluded->pid[i] == pid) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Appends the pids in one children file. One read returns at most a page, so the file is read to
  * its end; a pid that a read cut in two is put together again. False: no such file. */
-static bool append_children(probe_tree *tree, const char *path, pid_t excluded) {
+static bool append_children(probe_tree *tree, const char *path, const excluded_list *excluded) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         return false;
@@ -34,7 +48,7 @@ static bool append_children(probe_tree *tree, const char *path, pid_t excluded) 
             if (buf[i] >= '0' && buf[i] <= '9') {
                 pid = pid * 10 + (buf[i] - '0');
             } else if (pid != 0) {
-                if (pid != excluded) {
+                if (!is_excluded(excluded, pid)) {
                     append(tree, pid);
                 }
                 pid = 0;
@@ -46,7 +60,8 @@ static bool append_children(probe_tree *tree, const char *path, pid_t excluded) 
 }
 
 /* Children belong to the thread that forked them. False: this kernel has no children files. */
-static bool append_children_of(probe_tree *tree, const char *proc_root, pid_t pid, pid_t excluded) {
+static bool append_children_of(probe_tree *tree, const char *proc_root, pid_t pid,
+                               const excluded_list *excluded) {
     char path[320];
     (void)snprintf(path, sizeof path, "%s/%d/task", proc_root, (int)pid);
     DIR *threads = opendir(path);
@@ -88,7 +103,8 @@ static bool holds(const probe_tree *tree, pid_t root, pid_t pid) {
 }
 
 /* One pass over all processes for each generation of the tree. */
-static void scan(probe_tree *tree, const char *proc_root, pid_t root, pid_t excluded) {
+static void scan(probe_tree *tree, const char *proc_root, pid_t root,
+                 const excluded_list *excluded) {
     size_t before;
     tree->count = 0;
     do {
@@ -101,7 +117,7 @@ static void scan(probe_tree *tree, const char *proc_root, pid_t root, pid_t excl
         while ((entry = readdir(processes)) != NULL) {
             pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
             probe_proc_stat stat;
-            if (pid <= 0 || pid == excluded || holds(tree, root, pid) ||
+            if (pid <= 0 || is_excluded(excluded, pid) || holds(tree, root, pid) ||
                 probe_proc_read_stat(proc_root, pid, &stat) != PROBE_OK) {
                 continue;
             }
@@ -113,7 +129,9 @@ static void scan(probe_tree *tree, const char *proc_root, pid_t root, pid_t excl
     } while (tree->count != before && !tree->truncated);
 }
 
-void probe_tree_walk(probe_tree *tree, const char *proc_root, pid_t root, pid_t excluded) {
+void probe_tree_walk(probe_tree *tree, const char *proc_root, pid_t root,
+                     const pid_t *excluded_pids, size_t excluded_count) {
+    const excluded_list list = {excluded_pids, excluded_count}, *excluded = &list;
     tree->count = 0;
     tree->truncated = false;
     bool supported = append_children_of(tree, proc_root, root, excluded);

@@ -31,7 +31,8 @@ static int64_t next_due(const probe_sampler *sampler, int64_t now_ns) {
 }
 
 static void walk(probe_sampler *sampler) {
-    probe_tree_walk(&sampler->tree, sampler->config.proc_root, getpid(), sampler->excluded);
+    probe_tree_walk(&sampler->tree, sampler->config.proc_root, getpid(), sampler->excluded,
+                    PROBE_EXCLUDED);
 }
 
 /* Why the group as it was at open is not the task's own; NULL: it is. */

@@ -107,16 +107,31 @@ static pid_t spawn(const probe_task *task, execution *e) {
     return pid;
 }
 
-int probe_task_spawn(probe_task *task, char **command, probe_task_groups *groups) {
+/* The command behind room for two more words, for execute_by_path; the caller frees it. */
+static char **with_room(char **command) {
     size_t words = 1; /* with the NULL at the end */
     while (command[words - 1] != NULL) {
         words++;
     }
     char **shell_command = calloc(words + 1, sizeof *shell_command);
+    if (shell_command != NULL) {
+        memcpy(shell_command + 2, command + 1, (words - 1) * sizeof *command);
+    }
+    return shell_command;
+}
+
+int probe_task_become(char **command) {
+    char **shell_command = with_room(command);
+    int code = shell_command == NULL ? ENOMEM : execute_by_path(command, shell_command);
+    free(shell_command);
+    return code;
+}
+
+int probe_task_spawn(probe_task *task, char **command, probe_task_groups *groups) {
+    char **shell_command = with_room(command);
     if (shell_command == NULL) {
         return ENOMEM;
     }
-    memcpy(shell_command + 2, command + 1, (words - 1) * sizeof *command);
     execution e = {.command = command, .shell_command = shell_command, .groups = groups};
     pid_t pid = spawn(task, &e);
     int failed = errno;
