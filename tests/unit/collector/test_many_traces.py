@@ -34,7 +34,7 @@ def directory_with(directory: Path, **traces: object) -> Path:
     return directory
 
 
-def rank(number: int, *, gpu: object = ..., start_ms: int = START_MS, **probe: object) -> Any:
+def rank(number: int, *, gpu: object = ..., start_ms: int = START_MS, **probe: object) -> dict[str, Any]:
     written = probe.pop("written_ms", start_ms + 1500)
     return trace(
         gpu=gpu,
