@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 void probe_say(int fd, const char *text) {
@@ -73,7 +74,14 @@ void probe_audience_follow(probe_audience *ears, pid_t pid) {
         return;
     }
     (void)snprintf(path, sizeof path, "/proc/%d/fd/2", (int)pid);
-    if (stat(path, &now) != 0 || now.st_dev != ears->at.st_dev || now.st_ino != ears->at.st_ino) {
+    bool known = stat(path, &now) == 0;
+    if (!known) { /* a zombie has no descriptors, and may not have closed any */
+        siginfo_t info = {0};
+        if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
+            return;
+        }
+    }
+    if (!known || now.st_dev != ears->at.st_dev || now.st_ino != ears->at.st_ino) {
         (void)close(ears->fd);
         ears->fd = -1;
     }

@@ -193,6 +193,7 @@ static void write_text(probe_json *json, const char *key, const char *text) {
 static void write_relations(probe_json *json, const probe_trace *trace) {
     if (trace->job != NULL) {
         write_text(json, "job", trace->job->job);
+        write_text(json, "step", trace->job->step);
         write_text(json, "array", trace->job->array);
         write_text(json, "rank", trace->job->rank);
     }

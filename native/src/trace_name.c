@@ -36,6 +36,7 @@ void probe_trace_job_read(probe_trace_job *job) {
     for (size_t i = 0; job->job[0] == '\0' && i < sizeof jobs / sizeof jobs[0]; i++) {
         copy(job->job, sizeof job->job, variable(jobs[i]));
     }
+    copy(job->step, sizeof job->step, variable("SLURM_STEP_ID"));
     (void)(read_rank(job, "RANK", "WORLD_SIZE", true) ||
            read_rank(job, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", false) ||
            read_rank(job, "PMIX_RANK", "SLURM_NTASKS", false) ||

@@ -9,6 +9,7 @@
 /* What a batch system or a launcher says of this process; empty where it says nothing. */
 typedef struct {
     char job[64];
+    char step[32];  /* of the job; not part of the name */
     char array[32]; /* index of the array's element */
     char rank[32];  /* only where there are several */
 } probe_trace_job;

@@ -3,10 +3,20 @@
 
 #include <stdlib.h>
 
-static const char *const variables[] = {
-    "SLURM_JOB_ID", "SLURM_ARRAY_JOB_ID",   "SLURM_ARRAY_TASK_ID",  "SLURM_PROCID", "SLURM_NTASKS",
-    "PBS_JOBID",    "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMI_RANK",     "PMI_SIZE",
-    "PMIX_RANK",    "RANK",                 "WORLD_SIZE",           "LSB_JOBID"};
+static const char *const variables[] = {"SLURM_JOB_ID",
+                                        "SLURM_ARRAY_JOB_ID",
+                                        "SLURM_ARRAY_TASK_ID",
+                                        "SLURM_PROCID",
+                                        "SLURM_NTASKS",
+                                        "PBS_JOBID",
+                                        "OMPI_COMM_WORLD_RANK",
+                                        "OMPI_COMM_WORLD_SIZE",
+                                        "PMI_RANK",
+                                        "PMI_SIZE",
+                                        "PMIX_RANK",
+                                        "RANK",
+                                        "WORLD_SIZE",
+                                        "LSB_JOBID"};
 
 static char name[256];
 

@@ -27,8 +27,7 @@ static probe_trace_place place;
 
 static probe_trace_writer start(bool apart) {
     probe_trace_writer writer;
-    place = (probe_trace_place){
-        .file.directory = -1, .local.directory = -1, .copy.directory = -1};
+    place = (probe_trace_place){.file.directory = -1, .local.directory = -1, .copy.directory = -1};
     probe_trace_writer_open(&writer, deliver_slowly, &place, apart);
     CHECK((writer.pid != 0) == apart);
     return writer;

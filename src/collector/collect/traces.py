@@ -12,6 +12,7 @@ from collector.trace import BESIDE_FILE, TRACE_FILE, Trace, fold_traces, merge_t
 __all__ = ["read_task_trace"]
 
 _LOG = logging.getLogger(__name__)
+_LAUNCH_MS = 10_000  # how far apart a launcher may start its ranks
 
 
 def read_task_trace(directory: Path, host: Host) -> Trace:
@@ -57,8 +58,9 @@ def _read(path: Path) -> Trace | None:
 def _of_one_run(traces: Sequence[Trace], host: Host) -> list[Trace]:
     """Leave out what earlier runs left behind, and what an outer measurement covers already.
 
-    Of one run are the trace that started last, those that were still being written then, and the
-    elements of its job array.
+    Of one run are the trace that started last, those that were still being written then, the ranks
+    of its job step, and the elements of its job array. Ranks whose launcher names no step may have
+    ended shortly before.
     """
     run_ids = {trace.text("run_id") for trace in traces}
     separate = [trace for trace in traces if trace.text("within") not in run_ids - {None}]
@@ -69,7 +71,10 @@ def _of_one_run(traces: Sequence[Trace], host: Host) -> list[Trace]:
     return [
         trace
         for trace in separate
-        if trace is newest or _end_ms(trace, host) >= began or _same_array(trace, newest)
+        if trace is newest
+        or _end_ms(trace, host) >= began - _slack_ms(trace, newest)
+        or _share(trace, newest, ("job", "step"))
+        or (_share(trace, newest, ("job",)) and trace.text("array") and newest.text("array"))
     ]
 
 
@@ -80,6 +85,12 @@ def _end_ms(trace: Trace, host: Host) -> float:
     return trace.number("written_ms") or 0
 
 
-def _same_array(trace: Trace, other: Trace) -> bool:
-    in_array = trace.text("array") is not None and other.text("array") is not None
-    return in_array and trace.text("job") == other.text("job") is not None
+def _slack_ms(trace: Trace, other: Trace) -> int:
+    ranks = trace.text("rank"), other.text("rank")
+    comparable = None not in ranks and ranks[0] != ranks[1]
+    unnamed = trace.text("step") is None and trace.text("job") == other.text("job")
+    return _LAUNCH_MS if comparable and unnamed else 0
+
+
+def _share(trace: Trace, other: Trace, keys: tuple[str, ...]) -> bool:
+    return all(trace.text(key) is not None and trace.text(key) == other.text(key) for key in keys)

@@ -112,8 +112,9 @@ def _fold_probe(traces: Sequence[Trace]) -> Mapping[str, Any]:
     A rank that still runs decides first, then one that died by a signal, then the largest exit
     status.
     """
-    blocks = [trace.probe or {} for trace in traces]
-    folded = dict(max(blocks, key=_weight))
+    blocks: list[Mapping[str, Any]] = [trace.probe or {} for trace in traces]
+    decisive = max(blocks, key=_weight)
+    folded = dict(decisive)
     for key in ("rank", "array", "within"):
         folded.pop(key, None)
     for key, choose in (("start_ms", min), ("written_ms", max)):

@@ -34,7 +34,9 @@ def directory_with(directory: Path, **traces: object) -> Path:
     return directory
 
 
-def rank(number: int, *, gpu: object = ..., start_ms: int = START_MS, **probe: object) -> dict[str, Any]:
+def rank(
+    number: int, *, gpu: object = ..., start_ms: int = START_MS, **probe: object
+) -> dict[str, Any]:
     written = probe.pop("written_ms", start_ms + 1500)
     return trace(
         gpu=gpu,
@@ -184,6 +186,18 @@ def test_elements_of_one_array_count_one_after_another(tmp_path: Path) -> None:
     other = rank(9, job="6", array="1", start_ms=START_MS - 60_000)
     found = directory_with(tmp_path, **elements, trace_6_1=other)
     assert collect_task(found, ON)["rchar"] == 300
+
+
+def test_ranks_of_one_step_count_however_short_they_are(tmp_path: Path) -> None:
+    early = rank(0, start_ms=START_MS - 60_000, job="7", step="1")
+    late = rank(1, job="7", step="1")
+    other = rank(2, start_ms=START_MS - 4_000, job="7", step="0")
+    unnamed = rank(3, start_ms=START_MS - 4_000, job="7")
+    found = directory_with(tmp_path, trace_0=early, trace_1=late, trace_2=other)
+    assert collect_task(found, ON)["rchar"] == 200
+    (tmp_path / "second").mkdir()
+    found = directory_with(tmp_path / "second", trace_3=unnamed, trace_4=rank(4, job="7"))
+    assert collect_task(found, ON)["rchar"] == 200
 
 
 def test_a_measurement_within_another_is_not_counted_twice(tmp_path: Path) -> None:
