@@ -3,6 +3,7 @@
 `GPU_PROBE_KILLS=1000` tries as many as that (and 3 for each 10 of them before the first trace).
 """
 
+import contextlib
 import json
 import os
 import random
@@ -37,7 +38,8 @@ def task_of(pid: int) -> int | None:
 def kill(process: subprocess.Popen[bytes], who: str, number: int) -> None:
     task = task_of(process.pid)
     if who != "wrapper" and task is not None:
-        os.kill(task, number)
+        with contextlib.suppress(ProcessLookupError):  # of the checkpoint's SIGTERM
+            os.kill(task, number)
     if who != "task" or task is None:
         process.send_signal(number)
 
