@@ -86,6 +86,7 @@ bool probe_trace_claim_choose(probe_trace_place *place) {
         if (!set_name(place, level)) {
             return false;
         }
+        place->written = false;
         place->seen_any = fstatat(place->file.directory, place->file.name, &place->seen,
                                   AT_SYMLINK_NOFOLLOW) == 0;
         if (!place->seen_any) {
@@ -117,17 +118,19 @@ bool probe_trace_claim_choose(probe_trace_place *place) {
 
 /* The file that was not there when it was looked for: whoever comes second loses. */
 static int create(const probe_trace_file *file) {
-    if (linkat(file->directory, file->temporary, file->directory, file->name, 0) == 0) {
-        (void)unlinkat(file->directory, file->temporary, 0);
-        return 0;
+    int code = move(file, file->temporary, file->name, NO_REPLACE);
+    if (!probe_trace_file_unsupported(code)) {
+        return code;
     }
-    int code = errno;
-    return probe_trace_file_unsupported(code) ? move(file, file->temporary, file->name, NO_REPLACE)
-                                              : code;
+    if (linkat(file->directory, file->temporary, file->directory, file->name, 0) != 0) {
+        return errno;
+    }
+    (void)unlinkat(file->directory, file->temporary, 0);
+    return 0;
 }
 
-/* Replaces the file that was seen. The exchange brings to light what was replaced: if that was
- * another one, it comes back. */
+/* Replaces the file that was seen and is another writer's, who is gone. Two may try that at once:
+ * the exchange brings to light what was replaced, and if that was another file, it comes back. */
 static int replace(const probe_trace_place *place) {
     const probe_trace_file *file = &place->file;
     struct stat replaced;
@@ -153,7 +156,8 @@ static int install(probe_trace_place *place, const char *text, size_t length) {
         if (!any) {
             code = create(&place->file);
         } else if (place->seen_any && same_file(&there, &place->seen)) {
-            code = replace(place);
+            code = place->written ? probe_trace_file_install(&place->file, text, length)
+                                  : replace(place);
         }
         if (probe_trace_file_unsupported(code)) {
             return probe_trace_file_install(&place->file, text, length);
@@ -182,6 +186,6 @@ int probe_trace_claim_write(probe_trace_place *place, const char *text, size_t l
     /* Where numbers of files are not kept, or a file was written in place, the next look finds
      * another one, and reads in it that it is ours. */
     place->seen = staged;
-    place->seen_any = true;
+    place->seen_any = place->written = true;
     return 0;
 }

@@ -73,8 +73,7 @@ probe_status probe_trace_file_open_in(probe_trace_file *target, const char *dire
                                       const char *name, probe_error *error) {
     *target = (probe_trace_file){.directory = -1};
     (void)snprintf(target->name, sizeof target->name, "%s", name);
-    target->made = mkdir(directory, 0777) == 0;
-    if (!target->made && errno != EEXIST) {
+    if (mkdir(directory, 0777) != 0 && errno != EEXIST) {
         return probe_fail_detail(error, PROBE_E_SYSCALL, errno, "the directory cannot be made",
                                  directory);
     }

@@ -13,7 +13,6 @@ typedef struct {
     char name[256]; /* of the file */
     char temporary[288];
     char path[PATH_MAX]; /* absolute, for people */
-    bool made;           /* its directory is new */
 } probe_trace_file;
 
 /* Prepares <workdir>/.fusion/trace.json, making .fusion, or, with file, exactly that one (relative

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
@@ -41,12 +42,20 @@ static void open_copy(probe_trace_place *place) {
     (void)probe_trace_file_open_in(&place->copy, place->config.copy_to, name, &place->copy_error);
 }
 
+/* Every wrapper holds a shared lock on the directory of its trace. False: no other one does, so
+ * that ancestors need not be looked at. */
+static bool may_be_shared(int directory) {
+    bool alone = flock(directory, LOCK_EX | LOCK_NB) == 0;
+    (void)flock(directory, LOCK_SH | LOCK_NB);
+    return !alone;
+}
+
 /* An ancestor may be about to write its first trace. In the place of all traces, its open directory
  * is proof enough; a file that was named must show itself. */
 static void await_ancestor(probe_trace_place *place) {
     struct stat directory;
     bool named = place->config.trace_file != NULL;
-    if (!place->config.may_nest || place->file.made || place->nested ||
+    if (!place->config.may_nest || place->nested || !may_be_shared(place->file.directory) ||
         fstat(place->file.directory, &directory) != 0 ||
         !probe_trace_ancestor_holds(place->config.proc_root, directory.st_dev, directory.st_ino)) {
         return;

@@ -35,6 +35,7 @@ typedef struct {
     probe_place_level level;
     bool seen_any;     /* the file of that name may be replaced if it is still this one: */
     struct stat seen;  /* device, inode and time of modification */
+    bool written;      /* this measurement wrote it */
     bool nested;       /* with may_nest: nothing is to be measured, the ancestor does */
     char base[256];    /* the plain name */
     char within[33];   /* run_id of an ancestor that measures this process too; empty: none */
