@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 void probe_say(int fd, const char *text) {
@@ -75,9 +74,10 @@ void probe_audience_follow(probe_audience *ears, pid_t pid) {
     }
     (void)snprintf(path, sizeof path, "/proc/%d/fd/2", (int)pid);
     bool known = stat(path, &now) == 0;
-    if (!known) { /* a zombie has no descriptors, and may not have closed any */
-        siginfo_t info = {0};
-        if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
+    if (!known) { /* who is dying has given back its memory first and then its descriptors */
+        char target[8];
+        (void)snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+        if (readlink(path, target, sizeof target) < 0 && errno == ENOENT) {
             return;
         }
     }
