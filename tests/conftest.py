@@ -12,6 +12,19 @@ from probe._executables import find_executable
 
 TESTS = Path(__file__).resolve().parent
 BUILD = Path(os.environ.get("GPU_PROBE_BUILD", TESTS.parent / "build" / "dev"))
+ENGINES = (
+    "NXF_",
+    "FUSION_",
+    "TOWER_",
+    "SLURM_",
+    "PMI",
+    "OMPI_",
+    "PBS_",
+    "LSB_",
+    "NVMLMOCK_",
+    "GPU_PROBE_NVML",
+    "GPU_PROBE_COPY_TO",
+)
 KINDS = ("unit", "integration", "contract", "gpu")
 
 
@@ -24,13 +37,17 @@ def pytest_collection_modifyitems(items: Iterable[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def no_engine_around(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_engine_around(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     """A test starts as in a user's shell, also under an engine, a CI service or on a GPU host."""
     for name in list(os.environ):
-        if name.startswith(("NXF_", "FUSION_", "TOWER_", "SLURM_", "NVMLMOCK_", "GPU_PROBE_NVML")):
+        if name.startswith(ENGINES):
             monkeypatch.delenv(name)
-    for name in ("CI", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"):
+    for name in ("CI", "RANK", "WORLD_SIZE", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"):
         monkeypatch.delenv(name, raising=False)
+    # Where traces go that find no other place.
+    monkeypatch.setenv("TMPDIR", str(tmp_path_factory.getbasetemp()))
 
 
 @pytest.fixture(scope="session")

@@ -94,18 +94,10 @@ static void read_memory(probe_cgroup_reader *reader, const char *current_file,
     }
 }
 
-static void read_memory_v1(probe_cgroup_reader *reader) {
-    char text[256];
-    read_memory(reader, CURRENT_FILE(true), "memory.max_usage_in_bytes", RSS_NAME(true));
-    if (read_text(reader, reader->paths.memory, "memory.oom_control", text, sizeof text)) {
-        set_from_line(&reader->last, PROBE_CG_MEMORY_OOM_KILLS, text, "oom_kill", 1);
-    }
-}
-
-static void read_memory_v2(probe_cgroup_reader *reader) {
+static void read_oom_kills(probe_cgroup_reader *reader) {
+    const char *file = reader->paths.version == 1 ? "memory.oom_control" : "memory.events";
     char text[512];
-    read_memory(reader, CURRENT_FILE(false), "memory.peak", RSS_NAME(false));
-    if (read_text(reader, reader->paths.memory, "memory.events", text, sizeof text)) {
+    if (read_text(reader, reader->paths.memory, file, text, sizeof text)) {
         set_from_line(&reader->last, PROBE_CG_MEMORY_OOM_KILLS, text, "oom_kill", 1);
     }
 }
@@ -213,10 +205,11 @@ static void read_psi(probe_cgroup_reader *reader, const char *name, probe_cgroup
 static void read_figures(probe_cgroup_reader *reader) {
     const probe_cgroup_paths *paths = &reader->paths;
     if (paths->version == 1) {
-        read_memory_v1(reader);
+        read_memory(reader, CURRENT_FILE(true), "memory.max_usage_in_bytes", RSS_NAME(true));
     } else {
-        read_memory_v2(reader);
+        read_memory(reader, CURRENT_FILE(false), "memory.peak", RSS_NAME(false));
     }
+    read_oom_kills(reader);
     if (paths->cpuacct[0] != '\0') {
         read_cpu_time(reader);
     }
@@ -258,6 +251,7 @@ void probe_cgroup_sample(probe_cgroup_reader *reader) {
         set(last, PROBE_CG_MEMORY_RSS, value);
         raise_to(last, PROBE_CG_MEMORY_PEAK_RSS, value);
     }
+    read_oom_kills(reader);
 }
 
 /* Empty, but for the paths. */

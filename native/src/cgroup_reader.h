@@ -109,7 +109,8 @@ void probe_cgroup_settle(probe_cgroup_reader *reader, uint64_t memory_total);
  * memory group, or that cannot be ruled out. */
 bool probe_cgroup_shared(const probe_cgroup_reader *reader, const char *proc_root, const char *pid);
 
-/* Reads what peaks are sampled from, through descriptors that it keeps. Never fails. */
+/* Reads what peaks are sampled from, and the OOM kills, through descriptors that it keeps. Never
+ * fails. */
 void probe_cgroup_sample(probe_cgroup_reader *reader);
 
 /* Reads everything once more. Gauges that are gone keep their last value. Never fails: what cannot

@@ -20,8 +20,7 @@ void probe_check_trace_place(probe_check_list *list, const probe_check_config *c
     bool made = config->trace_file == NULL &&
                 probe_path_join(fusion, sizeof fusion, config->workdir, ".fusion") == PROBE_OK &&
                 access(fusion, F_OK) != 0;
-    if (probe_trace_file_open(&target, config->workdir, config->trace_file, &error) == PROBE_OK &&
-        probe_trace_file_settle(&target, &error) == PROBE_OK) {
+    if (probe_trace_file_open(&target, config->workdir, config->trace_file, &error) == PROBE_OK) {
         /* A file of another name: a trace that is there is not ours to touch. */
         int fd = openat(target.directory, target.temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
                         0666);

@@ -3,21 +3,21 @@
 #include "audience.h"
 #include "check.h"
 #include "clock.h"
+#include "descriptors.h"
 #include "gpu_summary.h"
 #include "last_words.h"
 #include "measurement.h"
+#include "nextflow.h"
 #include "options.h"
 #include "report.h"
 #include "task.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -40,40 +40,15 @@ static bool find_helper(char *path, size_t size) {
     return name != NULL && snprintf(name + 1, left, "gpu-probe-nvml") < (int)left;
 }
 
-static void close_range_quietly(int from, int to) {
-#ifdef SYS_close_range
-    if (from > to || syscall(SYS_close_range, (unsigned int)from, (unsigned int)to, 0U) == 0) {
-        return;
-    }
-#endif
-    for (int fd = from; fd <= to && fd < 1024; fd++) {
-        (void)close(fd);
-    }
-}
-
-static int compare(const void *a, const void *b) {
-    const int *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
-/* The command has its own copies of everything inherited. Ours must go, but for those we opened: a
+/* The command has its own copies of everything inherited. Ours must go, but for what is in use: a
  * pipe's reader waits for the last writer, a lock for its last holder. */
-static void drop_inherited(int ears, const probe_measurement *m) {
-    int kept[PROBE_SAMPLER_DESCRIPTORS + 2] = {ears, m->target.directory};
-    size_t count = 2 + probe_sampler_descriptors(&m->sampler, kept + 2, PROBE_SAMPLER_DESCRIPTORS);
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    for (int fd = 0; fd <= 2 && null >= 0; fd++) {
-        (void)dup2(null, fd);
-    }
-    qsort(kept, count, sizeof kept[0], compare);
-    int from = 3;
-    for (size_t i = 0; i < count; i++) {
-        if (kept[i] >= from) {
-            close_range_quietly(from, kept[i] - 1);
-            from = kept[i] + 1;
-        }
-    }
-    close_range_quietly(from, INT_MAX);
+static void drop_inherited(const probe_measurement *m, const probe_audience *ears) {
+    enum { PLACES = 4 };
+    int kept[PLACES + PROBE_SAMPLER_DESCRIPTORS] = {
+        ears->fd, m->place.file.directory, m->place.local.directory, m->place.copy.directory};
+    size_t count =
+        PLACES + probe_sampler_descriptors(&m->sampler, kept + PLACES, PROBE_SAMPLER_DESCRIPTORS);
+    probe_descriptors_keep(kept, count);
 }
 
 /* Reaps everything that has ended. Before the command itself goes, its last readings are taken;
@@ -89,8 +64,8 @@ static void reap(probe_measurement *m, probe_task *task, int64_t *end_ns) {
         probe_proc_io io;
         char path[32];
         (void)snprintf(path, sizeof path, "%d/io", (int)pid);
-        bool helper = pid == m->gpu.pid;
-        bool io_read = helper && probe_proc_read_io("/proc", path, &io) == PROBE_OK;
+        bool ours = probe_measurement_owns(m, pid);
+        bool io_read = ours && probe_proc_read_io("/proc", path, &io) == PROBE_OK;
         if (pid == task->pid) {
             *end_ns = probe_clock_mono_ns();
             probe_measurement_end(m);
@@ -100,10 +75,8 @@ static void reap(probe_measurement *m, probe_task *task, int64_t *end_ns) {
         if (wait4(pid, &status, __WALL, &usage) != pid) {
             return;
         }
-        if (helper) {
-            probe_usage_exclude(&m->sampler.usage, &usage, io_read ? &io : NULL);
-            m->gpu.pid = 0;
-            m->sampler.excluded = 0;
+        if (ours) {
+            probe_measurement_reaped(m, pid, &usage, io_read ? &io : NULL);
         } else if (pid == task->pid) {
             task->ended = true;
             task->status = status;
@@ -186,8 +159,15 @@ static void conclude(const probe_measurement *m, probe_audience ears, probe_last
         probe_report_format(m, ears.unicode, text, sizeof text);
         probe_say(ears.fd, text);
     } else if (ears.place_given && ears.fd >= 0 && m->file_error.status != PROBE_OK) {
-        (void)snprintf(text, sizeof text, "gpu-probe: %s: %s: %s\n", m->file_error.what,
-                       m->file_error.detail, strerror(m->file_error.sys_errno));
+        const char *elsewhere = m->place.elsewhere;
+        (void)snprintf(text, sizeof text, "gpu-probe: %s: %s: %s%s%s\n", m->file_error.what,
+                       m->file_error.detail, strerror(m->file_error.sys_errno),
+                       elsewhere[0] != '\0' ? "; it is in " : "", elsewhere);
+        probe_say(ears.fd, text);
+    } else if (ears.place_given && ears.fd >= 0 && m->place.copy_error.status != PROBE_OK) {
+        (void)snprintf(text, sizeof text, "gpu-probe: --copy-to: %s: %s: %s\n",
+                       m->place.copy_error.what, m->place.copy_error.detail,
+                       strerror(m->place.copy_error.sys_errno));
         probe_say(ears.fd, text);
     }
     recollect(m, words);
@@ -228,13 +208,22 @@ static int kept_descriptors(void) {
     return room < DESCRIPTORS ? (int)room : DESCRIPTORS;
 }
 
+/* Becomes the command: it is measured by another wrapper, outside or inside. */
+static int stand_aside(const probe_options *options) {
+    return explain_exec_failure(probe_task_become(options->command), options->command[0]);
+}
+
 static int run(const probe_options *options) {
+    if (probe_nextflow_measures_inside(options->command)) {
+        return stand_aside(options);
+    }
     static probe_measurement m; /* some 250 KiB, of which a short task touches little */
     static char helper[PATH_MAX];
     probe_task task;
     const probe_measurement_config config = {
         .workdir = options->workdir,
         .trace_file = options->trace_file,
+        .copy_to = options->copy_to,
         .helper_path = find_helper(helper, sizeof helper) ? helper : NULL,
         .nvml_library = options->nvml_library,
         .scope = PROBE_SCOPE_DESCENDANTS,
@@ -244,9 +233,12 @@ static int run(const probe_options *options) {
         .budget_ppm = BUDGET_PPM,
         .max_descriptors = kept_descriptors(),
     };
+    if (!probe_measurement_open(&m, &config)) {
+        probe_measurement_close(&m);
+        return stand_aside(options);
+    }
     probe_last_words words = {0};
     probe_audience ears = probe_audience_choose(options);
-    probe_measurement_open(&m, &config);
     probe_task_prepare(&task);
     probe_measurement_start(&m);
     int code = spawn(&task, &m, options->command);
@@ -254,7 +246,7 @@ static int run(const probe_options *options) {
         probe_measurement_close(&m);
         return explain_exec_failure(code, options->command[0]);
     }
-    drop_inherited(ears.fd, &m);
+    drop_inherited(&m, &ears);
     raise_descriptor_limit();
     probe_measurement_begin(&m);
     int64_t end_ns = watch(&m, &task, &ears, &words);

@@ -1,55 +1,65 @@
 #include "measurement.h"
 
+#include "checkpoint.h"
 #include "clock.h"
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* A SIGKILL leaves no chance for a last word: the trace is replaced often at first, then every half
- * minute. */
-static int64_t checkpoint_after(int64_t elapsed_ns) {
-    static const int64_t early_s[] = {1, 2, 5, 10, 20, 30};
-    for (size_t i = 0; i < sizeof early_s / sizeof early_s[0]; i++) {
-        if (early_s[i] * PROBE_NS_PER_S > elapsed_ns) {
-            return early_s[i] * PROBE_NS_PER_S;
-        }
-    }
-    return (elapsed_ns / (30 * PROBE_NS_PER_S) + 1) * 30 * PROBE_NS_PER_S;
-}
-
 /* How long a finished task may be kept waiting for the driver's last samples. */
 static const int gpu_wait_ms = 200;
 
+/* How long for a file system that does not answer. */
+static const int file_wait_ms = 2000;
+
 static void open_timeline(probe_measurement *m) {
-    if (!m->config.timeline || m->target.directory < 0) {
+    if (!m->config.timeline || m->place.file.directory < 0) {
         return;
     }
-    if (probe_trace_file_beside(&m->target, m->config.trace_file != NULL, &m->timeline_target) !=
-        PROBE_OK) {
-        (void)snprintf(m->timeline_note, sizeof m->timeline_note,
-                       "timeline: the name of its file is too long");
-    } else if ((m->timeline = probe_timeline_feed_open()) == NULL) {
+    m->timeline = probe_timeline_feed_open();
+    if (m->timeline == NULL) {
         (void)snprintf(m->timeline_note, sizeof m->timeline_note, "timeline: no memory for it");
     }
 }
 
-void probe_measurement_open(probe_measurement *m, const probe_measurement_config *config) {
+static bool is_wrapper(const probe_measurement *m) {
+    return m->config.scope == PROBE_SCOPE_DESCENDANTS;
+}
+
+static void open_place(probe_measurement *m) {
+    const probe_trace_place_config place = {
+        .workdir = m->config.workdir,
+        .trace_file = m->config.trace_file,
+        .copy_to = m->config.copy_to,
+        .run_id = m->trace.run_id,
+        .proc_root = "/proc",
+        .may_nest = is_wrapper(m),
+    };
+    probe_trace_place_open(&m->place, &place);
+    m->file_error = m->place.error;
+    m->trace.job = &m->place.job;
+    m->trace.within = m->place.within;
+    probe_trace_writer_open(&m->writer, probe_trace_place_deliver, &m->place, false);
+}
+
+bool probe_measurement_open(probe_measurement *m, const probe_measurement_config *config) {
     m->config = *config;
     m->gpu = (probe_gpu_reader){.channel = -1};
-    m->target.directory = -1;
     m->file_error = (probe_error){0};
     m->trace = (probe_trace){0};
     m->json_length = 0;
     m->timeline = NULL;
     m->timeline_note[0] = '\0';
-    probe_trace_make_run_id(m->trace.run_id);
-    if (config->workdir != NULL || config->trace_file != NULL) {
-        (void)probe_trace_file_open(&m->target, config->workdir, config->trace_file,
-                                    &m->file_error);
-    }
     m->own.active = false;
+    probe_trace_make_run_id(m->trace.run_id);
+    m->random = strtoull(m->trace.run_id + 16, NULL, 16);
+    open_place(m);
+    if (m->place.nested) {
+        return false;
+    }
     if (config->cgroup_mode == PROBE_CGROUP_OWN) {
         probe_cgroup_own_open(&m->own, "/proc", "");
     }
@@ -64,6 +74,8 @@ void probe_measurement_open(probe_measurement *m, const probe_measurement_config
         .max_descriptors = config->max_descriptors,
     };
     probe_sampler_open(&m->sampler, &sampler);
+    m->oom_kills = m->sampler.cgroup.last.value[PROBE_CG_MEMORY_OOM_KILLS];
+    return true;
 }
 
 void probe_measurement_start(probe_measurement *m) {
@@ -79,6 +91,10 @@ void probe_measurement_entered(probe_measurement *m, const int errors[PROBE_OWN_
 void probe_measurement_begin(probe_measurement *m) {
     probe_sampler_step(&m->sampler, probe_clock_mono_ns());
     probe_sampler_settle(&m->sampler);
+    if (is_wrapper(m) && probe_trace_place_may_hang(&m->place)) {
+        probe_trace_writer_open(&m->writer, probe_trace_place_deliver, &m->place, true);
+        m->sampler.excluded[PROBE_EXCLUDED_WRITER] = m->writer.pid;
+    }
     if (m->config.helper_path != NULL) {
         const probe_gpu_config gpu = {
             .helper_path = m->config.helper_path,
@@ -88,12 +104,9 @@ void probe_measurement_begin(probe_measurement *m) {
             .interval_ns = m->config.interval_ns,
         };
         probe_gpu_open(&m->gpu, &gpu);
-        m->sampler.excluded = m->gpu.pid;
+        m->sampler.excluded[PROBE_EXCLUDED_HELPER] = m->gpu.pid;
     }
-    if (m->target.directory >= 0) {
-        (void)probe_trace_file_settle(&m->target, &m->file_error);
-    }
-    open_timeline(m); /* beside the trace, so after its place is settled */
+    open_timeline(m);
     m->next_checkpoint_ns = m->sampler.next_ns;
 }
 
@@ -128,7 +141,11 @@ void probe_measurement_step(probe_measurement *m) {
     if (now >= m->sampler.next_ns) {
         sample(m, now, false);
     }
-    if (now >= m->next_checkpoint_ns) {
+    /* After one process of the group, the kernel may kill us. */
+    uint64_t oom_kills = m->sampler.cgroup.last.value[PROBE_CG_MEMORY_OOM_KILLS];
+    bool killed = oom_kills > m->oom_kills;
+    m->oom_kills = oom_kills;
+    if (killed || now >= m->next_checkpoint_ns) {
         probe_measurement_checkpoint(m);
     }
 }
@@ -168,9 +185,18 @@ static void add_cgroup_notes(probe_measurement *m) {
     probe_trace_note(&m->trace, m->cgroup_note);
 }
 
-/* Brings the timeline up to date with the trace's figures and writes it. The text's memory is given
- * back at once: it is needed every half minute. */
-static void write_timeline(probe_measurement *m, int64_t elapsed_ns) {
+static void note_timeline(probe_measurement *m, const probe_error *error) {
+    m->timeline_note[0] = '\0';
+    if (error->status != PROBE_OK) {
+        (void)snprintf(m->timeline_note, sizeof m->timeline_note, "timeline: not written: %s",
+                       error->sys_errno != 0 ? strerror(error->sys_errno) : error->what);
+    }
+}
+
+/* Brings the timeline up to date with the trace's figures, and the text of it into the parcel, to
+ * be unmapped: it is needed every half minute. Where it can be written at once it is, so that the
+ * trace can tell of a failure. Returns the size of the mapping. */
+static size_t pack_timeline(probe_measurement *m, int64_t elapsed_ns, probe_trace_parcel *parcel) {
     probe_timeline_feed_cpu(m->timeline, elapsed_ns, m->trace.proc.usage.cpu_usec, m->trace.final);
     if (m->gpu.any) {
         probe_timeline_feed_gpu(m->timeline, &m->gpu.last);
@@ -179,36 +205,50 @@ static void write_timeline(probe_measurement *m, int64_t elapsed_ns) {
     const probe_timeline_origin origin = {
         .run_id = m->trace.run_id, .start_ms = m->trace.start_ms, .gpu = m->trace.gpu};
     size_t length = 0, size = probe_timeline_json_size(timeline);
-    probe_error error = {0};
+    probe_error error = m->place.timeline_error;
     char *text = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (text == MAP_FAILED) {
-        (void)probe_fail(&error, PROBE_E_SYSCALL, errno, "no memory for its text");
-    } else {
-        if (probe_timeline_to_json(timeline, &origin, text, size, &length) != PROBE_OK) {
-            (void)probe_fail(&error, PROBE_E_OVERFLOW, 0, "it does not fit its buffer");
-        } else {
-            (void)probe_trace_file_write(&m->timeline_target, text, length, &error);
-        }
+        error = (probe_error){.status = PROBE_E_SYSCALL, .what = "no memory for its text"};
+        size = 0;
+    } else if (probe_timeline_to_json(timeline, &origin, text, size, &length) != PROBE_OK) {
+        error = (probe_error){.status = PROBE_E_OVERFLOW, .what = "it does not fit its buffer"};
         (void)munmap(text, size);
+        size = 0;
+    } else {
+        parcel->timeline = text;
+        parcel->timeline_length = length;
+        if (m->writer.desk == NULL) {
+            const probe_trace_parcel alone = {
+                .timeline = text, .timeline_length = length, .final = parcel->final};
+            (void)probe_trace_writer_send(&m->writer, &m->place, &alone, 0);
+            error = m->place.timeline_error;
+            parcel->timeline_length = 0;
+        }
     }
-    m->timeline_note[0] = '\0';
-    if (error.status != PROBE_OK) {
-        (void)snprintf(m->timeline_note, sizeof m->timeline_note, "timeline: not written: %s",
-                       error.sys_errno != 0 ? strerror(error.sys_errno) : error.what);
-    }
+    note_timeline(m, &error);
+    return size;
 }
 
 /* Writes the trace as it is filled. */
-static void write_file(probe_measurement *m) {
-    probe_error error = {0};
+static void send_parcel(probe_measurement *m, probe_trace_parcel *parcel) {
     if (probe_trace_to_json(&m->trace, m->json, sizeof m->json, &m->json_length) != PROBE_OK) {
         m->json_length = 0;
         (void)probe_fail(&m->file_error, PROBE_E_OVERFLOW, 0, "the trace does not fit its buffer");
-    } else if (m->target.directory >= 0 &&
-               probe_trace_file_write(&m->target, m->json, m->json_length, &error) != PROBE_OK) {
-        m->file_error = error;
-    } else if (m->target.directory >= 0) {
-        m->file_error = (probe_error){0}; /* an earlier failure has passed */
+        return;
+    }
+    if (!probe_trace_place_any(&m->place)) {
+        return;
+    }
+    parcel->trace = m->json;
+    parcel->trace_length = m->json_length;
+    bool answered =
+        probe_trace_writer_send(&m->writer, &m->place, parcel, parcel->final ? file_wait_ms : 0);
+    m->file_error = m->place.error;
+    if (parcel->final && !answered) {
+        m->file_error = (probe_error){0};
+        (void)probe_fail_detail(&m->file_error, PROBE_E_SYSCALL, ETIMEDOUT,
+                                "the trace cannot be written", m->place.file.path);
+        m->place.copy_error = m->file_error;
     }
 }
 
@@ -249,17 +289,26 @@ static void write_trace(probe_measurement *m, int64_t now_ns) {
                        (unsigned int)trace->proc.usage.alive);
         probe_trace_note(trace, m->alive_note);
     }
+    probe_trace_parcel parcel = {.final = trace->final};
+    size_t mapped = 0;
     if (m->timeline != NULL && (trace->final || trace->realtime_ns >= PROBE_NS_PER_S)) {
-        write_timeline(m, trace->realtime_ns);
+        mapped = pack_timeline(m, trace->realtime_ns, &parcel);
     }
     probe_trace_note(trace, m->timeline_note);
-    write_file(m);
+    char *text = (char *)parcel.timeline;
+    parcel.timeline = parcel.timeline_length > 0 ? text : NULL;
+    send_parcel(m, &parcel);
+    if (mapped > 0) {
+        (void)munmap(text, mapped);
+    }
 }
 
 void probe_measurement_checkpoint(probe_measurement *m) {
     int64_t now = probe_clock_mono_ns();
     write_trace(m, now);
-    m->next_checkpoint_ns = m->sampler.start_ns + checkpoint_after(now - m->sampler.start_ns);
+    m->next_checkpoint_ns =
+        m->sampler.start_ns +
+        probe_checkpoint_after(now - m->sampler.start_ns, probe_checkpoint_random(&m->random));
 }
 
 void probe_measurement_end(probe_measurement *m) {
@@ -281,6 +330,26 @@ void probe_measurement_finish(probe_measurement *m, int64_t end_ns, const probe_
     m->trace.signal = outcome->signal;
     close_own(m); /* before the trace, which tells what went wrong */
     write_trace(m, end_ns);
+    if (is_wrapper(m) && m->file_error.status != PROBE_OK && m->json_length > 0) {
+        probe_trace_place_rescue(&m->place, m->json, m->json_length);
+    }
+}
+
+bool probe_measurement_owns(const probe_measurement *m, pid_t pid) {
+    return pid > 0 && (pid == m->gpu.pid || pid == m->writer.pid);
+}
+
+void probe_measurement_reaped(probe_measurement *m, pid_t pid, const struct rusage *usage,
+                              const probe_proc_io *io) {
+    probe_usage_exclude(&m->sampler.usage, usage, io);
+    if (pid == m->gpu.pid) {
+        m->gpu.pid = 0;
+        m->sampler.excluded[PROBE_EXCLUDED_HELPER] = 0;
+    } else {
+        probe_trace_writer_lost(&m->writer);
+        m->writer.pid = 0;
+        m->sampler.excluded[PROBE_EXCLUDED_WRITER] = 0;
+    }
 }
 
 void probe_measurement_close(probe_measurement *m) {
@@ -289,5 +358,6 @@ void probe_measurement_close(probe_measurement *m) {
     probe_timeline_feed_close(m->timeline);
     m->timeline = NULL;
     probe_sampler_close(&m->sampler);
-    probe_trace_file_close(&m->target);
+    probe_trace_writer_close(&m->writer);
+    probe_trace_place_close(&m->place);
 }

@@ -8,13 +8,15 @@
 #include "sampler.h"
 #include "timeline_feed.h"
 #include "trace.h"
-#include "trace_file.h"
+#include "trace_place.h"
+#include "trace_writer.h"
 #include <stdbool.h>
 #include <stdint.h>
 
 typedef struct {
     const char *workdir;      /* where .fusion/trace.json goes; NULL: no file is written */
     const char *trace_file;   /* exactly this file instead; may be NULL */
+    const char *copy_to;      /* a directory for a copy of it; may be NULL */
     const char *helper_path;  /* NULL: no GPU figures */
     const char *nvml_library; /* NULL: the driver's own */
     probe_usage_scope scope;
@@ -37,12 +39,14 @@ typedef struct {
     char cgroup_note[320];
     probe_sampler sampler;
     probe_gpu_reader gpu;
-    probe_trace_file target;
+    probe_trace_place place;
+    probe_trace_writer writer;
     probe_trace trace;             /* as of the last checkpoint or the end */
     probe_timeline_feed *timeline; /* NULL: none */
-    probe_trace_file timeline_target;
-    char timeline_note[192]; /* why there is none, or no newer one */
+    char timeline_note[192];       /* why there is none, or no newer one */
     int64_t next_checkpoint_ns;
+    uint64_t random;        /* state of the schedule's jitter */
+    uint64_t oom_kills;     /* of the task's group, as of the last sample */
     probe_error file_error; /* why there is no trace, or no newer one */
     char alive_note[112];
     size_t json_length;
@@ -50,8 +54,9 @@ typedef struct {
 } probe_measurement;
 
 /* Opens the place of the trace and takes the baselines: what must be done before the task starts.
- * Never fails: without a place for the trace, everything else goes on. */
-void probe_measurement_open(probe_measurement *m, const probe_measurement_config *config);
+ * Without a place for the trace, everything else goes on. False: a wrapper that this one runs in
+ * writes this very trace, and there is nothing to measure; close it. */
+bool probe_measurement_open(probe_measurement *m, const probe_measurement_config *config);
 
 /* The task starts now. */
 void probe_measurement_start(probe_measurement *m);
@@ -79,6 +84,13 @@ void probe_measurement_end(probe_measurement *m);
 /* Writes the final trace, with the figures as of end_ns. All children that are the task's have been
  * reaped. */
 void probe_measurement_finish(probe_measurement *m, int64_t end_ns, const probe_outcome *outcome);
+
+/* Whether a child is one of this measurement's own, not the task's. */
+bool probe_measurement_owns(const probe_measurement *m, pid_t pid);
+
+/* Such a child was waited for; as probe_usage_exclude. */
+void probe_measurement_reaped(probe_measurement *m, pid_t pid, const struct rusage *usage,
+                              const probe_proc_io *io);
 
 /* Also without begin and finish, when the command could not be executed. */
 void probe_measurement_close(probe_measurement *m);

@@ -10,9 +10,15 @@ const char probe_help[] =
     "       gpu-probe --check [--json]\n"
     "\n"
     "Runs COMMAND unchanged, measures what it uses, and writes <workdir>/.fusion/trace.json.\n"
+    "Ranks and array elements write .fusion/trace.<job>.<array>.<rank>.<host>.json; a trace of\n"
+    "another program, or of a wrapper that still runs, is never overwritten. Within a wrapper "
+    "that\n"
+    "writes the same trace, gpu-probe just executes COMMAND.\n"
     "\n"
     "  --workdir DIR         where .fusion/trace.json goes (default: the current directory)\n"
     "  --trace-file FILE     write the trace to FILE instead\n"
+    "  --copy-to DIR         also write it to DIR, as <run id>.trace.json (default: "
+    "GPU_PROBE_COPY_TO)\n"
     "  --interval TIME       time between samples, with a unit: 250ms, 1s (default: 1s; at least "
     "10ms)\n"
     "  --cgroup WHICH        which control group the cgroup block is about (default: auto)\n"
@@ -109,8 +115,8 @@ static void set_cgroup_mode(probe_options *options, const char *value) {
 
 /* One option that takes a value. True: there was one, and argv is past it (or an error is set). */
 static bool parse_value(probe_options *options, char ***argv) {
-    const char *const names[] = {"--workdir", "--trace-file", "--interval", "--cgroup",
-                                 "--nvml-library"};
+    const char *const names[] = {"--workdir", "--trace-file", "--interval",
+                                 "--cgroup",  "--copy-to",    "--nvml-library"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         bool missing = false;
         const char *value = value_of(argv, names[i], &missing);
@@ -135,6 +141,10 @@ static bool parse_value(probe_options *options, char ***argv) {
             break;
         case 3:
             set_cgroup_mode(options, value);
+            break;
+        case 4:
+            options->copy_to = value;
+            options->place_given = true;
             break;
         default:
             options->nvml_library = value;
@@ -181,10 +191,16 @@ static void conclude(probe_options *options) {
     }
 }
 
+static const char *variable(const char *name) {
+    const char *value = getenv(name);
+    return value != NULL && value[0] != '\0' ? value : NULL;
+}
+
 void probe_options_parse(probe_options *options, char **argv) {
     *options = (probe_options){.workdir = ".", .interval_ns = PROBE_NS_PER_S};
-    const char *library = getenv("GPU_PROBE_NVML_LIBRARY");
-    options->nvml_library = library != NULL && library[0] != '\0' ? library : NULL;
+    options->nvml_library = variable("GPU_PROBE_NVML_LIBRARY");
+    options->copy_to = variable("GPU_PROBE_COPY_TO");
+    options->place_given = options->copy_to != NULL;
     argv++;
     while (options->action == PROBE_RUN && *argv != NULL && (*argv)[0] == '-') {
         if (strcmp(*argv, "--") == 0) {

@@ -11,7 +11,8 @@ enum { LAST_READ_BELOW = 4000 };
 
 typedef struct {
     probe_tree *tree;
-    pid_t excluded;
+    const pid_t *excluded;
+    size_t excluded_count;
 } growth;
 
 static void append(probe_tree *tree, pid_t pid) {
@@ -20,6 +21,15 @@ static void append(probe_tree *tree, pid_t pid) {
         return;
     }
     tree->pid[tree->count++] = pid;
+}
+
+static bool is_excluded(const growth *g, pid_t pid) {
+    for (size_t i = 0; i < g->excluded_count; i++) {
+        if (g->excluded[i] == pid) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Appends the pids in one children file. A pid that a read cut in two is put together again. */
@@ -35,7 +45,7 @@ static void append_children(void *context, int fd) {
             if (buf[i] >= '0' && buf[i] <= '9') {
                 pid = pid * 10 + (buf[i] - '0');
             } else if (pid != 0) {
-                if (pid != g->excluded) {
+                if (!is_excluded(g, pid)) {
                     append(g->tree, pid);
                 }
                 pid = 0;
@@ -73,7 +83,7 @@ static void scan(const growth *g, const char *proc_root, pid_t root) {
         probe_numbers_begin(&names, processes);
         while (probe_numbers_next(&names, &pid)) {
             probe_proc_stat stat;
-            if (pid == g->excluded || holds(tree, root, pid) ||
+            if (is_excluded(g, pid) || holds(tree, root, pid) ||
                 probe_proc_read_stat(proc_root, pid, &stat) != PROBE_OK) {
                 continue;
             }
@@ -85,8 +95,9 @@ static void scan(const growth *g, const char *proc_root, pid_t root) {
     (void)close(processes);
 }
 
-void probe_tree_walk(probe_tree *tree, probe_process_set *set, pid_t root, pid_t excluded) {
-    growth g = {.tree = tree, .excluded = excluded};
+void probe_tree_walk(probe_tree *tree, probe_process_set *set, pid_t root, const pid_t *excluded,
+                     size_t excluded_count) {
+    growth g = {.tree = tree, .excluded = excluded, .excluded_count = excluded_count};
     tree->count = 0;
     tree->truncated = false;
     probe_process_set_begin(set);

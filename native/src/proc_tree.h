@@ -24,11 +24,12 @@ typedef struct {
     uint64_t largest_vm_peak_kib, largest_vm_hwm_kib; /* of one process */
 } probe_tree_memory;
 
-/* Lists the descendants of root without the process excluded (0: none) and its descendants, parents
+/* Lists the descendants of root without the processes excluded and their descendants, parents
  * before children. Walks the children files of every thread, whose descriptors the set keeps; where
  * the kernel has none (CONFIG_PROC_CHILDREN), one scan of all processes instead. A process that
  * ends or moves during the walk may be missed: sums of one instant are samples. */
-void probe_tree_walk(probe_tree *tree, probe_process_set *set, pid_t root, pid_t excluded);
+void probe_tree_walk(probe_tree *tree, probe_process_set *set, pid_t root, const pid_t *excluded,
+                     size_t excluded_count);
 
 /* Adds up what the processes hold now; thorough: with all high-water marks read anew. */
 void probe_tree_read_memory(const probe_tree *tree, probe_process_set *set, bool thorough,

@@ -160,11 +160,13 @@ static void add_energy_line(writer *w, const probe_gpu_snapshot *gpu) {
 static void add_trace_line(writer *w, const probe_measurement *m) {
     label(w, "trace");
     if (m->file_error.status == PROBE_OK) {
-        add(w, "%s\n", m->target.path);
+        add(w, "%s\n", m->place.file.path);
     } else {
-        add(w, "%s: %s%s%s\n", m->file_error.what, m->file_error.detail,
+        bool moved = m->place.elsewhere[0] != '\0';
+        add(w, "%s: %s%s%s%s%s\n", m->file_error.what, m->file_error.detail,
             m->file_error.sys_errno != 0 ? ": " : "",
-            m->file_error.sys_errno != 0 ? strerror(m->file_error.sys_errno) : "");
+            m->file_error.sys_errno != 0 ? strerror(m->file_error.sys_errno) : "",
+            moved ? "; it is in " : "", m->place.elsewhere);
     }
 }
 

@@ -48,7 +48,7 @@ static int64_t next_due(const probe_sampler *sampler, int64_t now_ns) {
 }
 
 static void walk(probe_sampler *sampler) {
-    probe_tree_walk(&sampler->tree, &sampler->set, getpid(), sampler->excluded);
+    probe_tree_walk(&sampler->tree, &sampler->set, getpid(), sampler->excluded, PROBE_EXCLUDED);
 }
 
 /* All but what is large and set by its own open: to touch fresh memory costs as much as a read. */
@@ -57,7 +57,7 @@ static void clear(probe_sampler *sampler) {
     sampler->host = (probe_host){0};
     sampler->tree.count = 0;
     sampler->tree.truncated = false;
-    sampler->excluded = 0;
+    memset(sampler->excluded, 0, sizeof sampler->excluded);
     memset((char *)sampler + from, 0, sizeof *sampler - from);
 }
 

@@ -11,6 +11,8 @@
 #include "usage.h"
 #include <stdint.h>
 
+enum { PROBE_EXCLUDED_HELPER, PROBE_EXCLUDED_WRITER, PROBE_EXCLUDED };
+
 typedef struct {
     const char *proc_root; /* "/proc"; kept, not copied */
     const char *fs_root;   /* "" ; put before the mount points of control groups */
@@ -33,8 +35,9 @@ typedef struct {
                                   include others'; NULL: it is. A static string */
     bool cgroup_omitted;       /* the group is not read and has no block */
     probe_process_set set;
-    pid_t excluded;   /* a child of ours that is not the task's, with its descendants; 0: none */
-    int64_t start_ns; /* CLOCK_MONOTONIC */
+    /* children of ours that are not the task's, with their descendants; 0: none */
+    pid_t excluded[PROBE_EXCLUDED];
+    int64_t start_ns;                 /* CLOCK_MONOTONIC */
     int64_t start_wall_ms;            /* ms since 1970 */
     int64_t next_ns;                  /* when the next step is due */
     int64_t cost_ns;                  /* CPU time of the last step */

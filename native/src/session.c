@@ -51,7 +51,7 @@ static void *measure(void *argument) {
     probe_session *s = argument;
     probe_measurement *m = &s->measurement;
     (void)pthread_mutex_lock(&s->lock);
-    probe_measurement_open(m, &s->config);
+    (void)probe_measurement_open(m, &s->config); /* in-process, nothing nests */
     if (m->file_error.status == PROBE_OK) {
         probe_measurement_start(m);
         probe_measurement_begin(m);

@@ -126,6 +126,10 @@ static pid_t spawn(const probe_task *task, execution *e) {
     return pid;
 }
 
+int probe_task_become(char **command) {
+    return execute_by_path(command);
+}
+
 int probe_task_spawn(probe_task *task, char **command, probe_task_groups *groups) {
     execution e = {.command = command, .groups = groups};
     pid_t pid = spawn(task, &e);

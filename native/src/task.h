@@ -33,6 +33,10 @@ void probe_task_prepare(probe_task *task);
  * group that it cannot enter does not keep it from starting. groups: NULL for none. */
 int probe_task_spawn(probe_task *task, char **command, probe_task_groups *groups);
 
+/* Executes the command in place of this process, as a shell looks it up. Returns only the errno of
+ * a failure. */
+int probe_task_become(char **command);
+
 /* Waits for a signal until deadline_ns (CLOCK_MONOTONIC). Returns its number, 0 at the deadline. */
 int probe_task_wait_signal(int64_t deadline_ns, siginfo_t *info);
 

@@ -184,6 +184,22 @@ static void write_identity(probe_json *json, const probe_trace *trace) {
     }
 }
 
+static void write_text(probe_json *json, const char *key, const char *text) {
+    if (text[0] != '\0') {
+        probe_json_string(json, key, text);
+    }
+}
+
+static void write_relations(probe_json *json, const probe_trace *trace) {
+    if (trace->job != NULL) {
+        write_text(json, "job", trace->job->job);
+        write_text(json, "step", trace->job->step);
+        write_text(json, "array", trace->job->array);
+        write_text(json, "rank", trace->job->rank);
+    }
+    write_text(json, "within", trace->within != NULL ? trace->within : "");
+}
+
 static void write_probe(probe_json *json, const probe_trace *trace) {
     probe_gpu_figures figures = {0};
     if (has_gpu_block(trace)) {
@@ -191,6 +207,7 @@ static void write_probe(probe_json *json, const probe_trace *trace) {
     }
     probe_json_open(json, "probe", '{');
     write_identity(json, trace);
+    write_relations(json, trace);
     probe_json_int(json, "interval_ms", trace->interval_ms);
     probe_json_uint(json, "samples", trace->samples);
     probe_json_int(json, "own_cpu_usec", trace->own_cpu_usec);

@@ -8,6 +8,7 @@
 #include "probe_status.h"
 #include "proc_reader.h"
 #include "sampler.h"
+#include "trace_name.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -26,6 +27,8 @@ typedef struct {
     uint32_t samples;
     int64_t own_cpu_usec; /* of the measuring thread so far */
     const probe_host *host;
+    const probe_trace_job *job; /* may be NULL */
+    const char *within; /* run_id of a measurement that covers this one; NULL or empty: none */
     probe_proc_block proc;
     probe_cgroup_reading cgroup;
     bool cgroup_shared;            /* the group's memory figures are not the task's alone */

@@ -1,11 +1,13 @@
 #include "trace_file.h"
 
+#include "clock.h"
 #include "file.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,62 +29,83 @@ static probe_status split(const char *path, char directory[PATH_MAX], char *name
     return PROBE_OK;
 }
 
-probe_status probe_trace_file_open(probe_trace_file *target, const char *workdir, const char *file,
-                                   probe_error *error) {
-    char directory[PATH_MAX];
-    *target = (probe_trace_file){.directory = -1, .below = file == NULL ? ".fusion" : NULL};
-    if (file == NULL) {
-        memcpy(target->name, "trace.json", sizeof "trace.json");
-    } else if (split(file, directory, target->name, sizeof target->name) != PROBE_OK) {
-        return probe_fail_detail(error, PROBE_E_ARGUMENT, 0, "not a file name", file);
+/* Opens a directory; not in place of a standard stream that the caller had closed. */
+static int open_directory(const char *path) {
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || fd > 2) {
+        return fd;
     }
-    const char *shown = file == NULL ? workdir : directory;
-    target->directory = open(shown, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int above = fcntl(fd, F_DUPFD_CLOEXEC, 3), code = errno;
+    (void)close(fd);
+    errno = code;
+    return above;
+}
+
+/* Made by both wrappers of two that share a directory, or by two hosts: the names must differ. */
+static void name_temporary(probe_trace_file *target) {
+    unsigned int more = 0;
+    if (getrandom(&more, sizeof more, GRND_NONBLOCK) != (ssize_t)sizeof more) {
+        more = (unsigned int)probe_clock_mono_ns();
+    }
+    (void)snprintf(target->temporary, sizeof target->temporary, ".%.200s.%d.%08x.tmp", target->name,
+                   (int)getpid(), more);
+}
+
+static void set_path(probe_trace_file *target, const char *directory) {
+    (void)snprintf(target->path, sizeof target->path, "%.*s/%s",
+                   (int)(sizeof target->path - 1 - sizeof target->name), directory, target->name);
+}
+
+static probe_status open_named(probe_trace_file *target, const char *directory,
+                               probe_error *error) {
+    char absolute[PATH_MAX];
+    target->directory = open_directory(directory);
     if (target->directory < 0) {
-        int code = errno;
-        char path[PATH_MAX];
-        (void)snprintf(path, sizeof path, "%.4000s%s", shown, file == NULL ? "/.fusion" : "");
-        return probe_fail_detail(error, PROBE_E_SYSCALL, code, "the directory cannot be opened",
-                                 path);
+        return probe_fail_detail(error, PROBE_E_SYSCALL, errno, "the directory cannot be opened",
+                                 directory);
     }
-    (void)snprintf(target->path, sizeof target->path, "%s", shown);
+    set_path(target, realpath(directory, absolute) == NULL ? directory : absolute);
+    name_temporary(target);
     return PROBE_OK;
 }
 
-/* Replaces the directory by the one below it, which is made if need be. */
-static probe_status enter(probe_trace_file *target, probe_error *error) {
-    const char *what = NULL;
-    int below = -1;
-    if (mkdirat(target->directory, target->below, 0777) != 0 && errno != EEXIST) {
-        what = "the directory cannot be made";
-    } else {
-        below = openat(target->directory, target->below, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        what = below < 0 ? "the directory cannot be opened" : NULL;
+probe_status probe_trace_file_open_in(probe_trace_file *target, const char *directory,
+                                      const char *name, probe_error *error) {
+    *target = (probe_trace_file){.directory = -1};
+    (void)snprintf(target->name, sizeof target->name, "%s", name);
+    if (mkdir(directory, 0777) != 0 && errno != EEXIST) {
+        return probe_fail_detail(error, PROBE_E_SYSCALL, errno, "the directory cannot be made",
+                                 directory);
     }
-    int code = errno;
-    (void)close(target->directory);
-    target->directory = below;
-    if (what == NULL) {
-        return PROBE_OK;
-    }
-    char path[PATH_MAX];
-    (void)probe_path_join(path, sizeof path, target->path, target->below);
-    return probe_fail_detail(error, PROBE_E_SYSCALL, code, what, path);
+    return open_named(target, directory, error);
 }
 
-probe_status probe_trace_file_settle(probe_trace_file *target, probe_error *error) {
-    if (target->below != NULL && enter(target, error) != PROBE_OK) {
-        return PROBE_E_SYSCALL;
+probe_status probe_trace_file_open(probe_trace_file *target, const char *workdir, const char *file,
+                                   probe_error *error) {
+    char directory[PATH_MAX];
+    *target = (probe_trace_file){.directory = -1};
+    if (file == NULL) {
+        if (probe_path_join(directory, sizeof directory, workdir, ".fusion") != PROBE_OK) {
+            return probe_fail_detail(error, PROBE_E_ARGUMENT, ENAMETOOLONG, "the path is too long",
+                                     workdir);
+        }
+        return probe_trace_file_open_in(target, directory, "trace.json", error);
     }
-    char absolute[PATH_MAX];
-    const char *shown = realpath(target->path, absolute) == NULL ? target->path : absolute;
-    char whole[sizeof target->path + sizeof target->name + sizeof ".fusion" + 2];
-    (void)snprintf(whole, sizeof whole, "%s/%s%s%s", shown,
-                   target->below != NULL ? target->below : "", target->below != NULL ? "/" : "",
-                   target->name);
-    (void)snprintf(target->path, sizeof target->path, "%.*s", (int)sizeof target->path - 1, whole);
-    (void)snprintf(target->temporary, sizeof target->temporary, ".%s.%d.tmp", target->name,
-                   (int)getpid());
+    if (split(file, directory, target->name, sizeof target->name) != PROBE_OK) {
+        return probe_fail_detail(error, PROBE_E_ARGUMENT, 0, "not a file name", file);
+    }
+    return open_named(target, directory, error);
+}
+
+probe_status probe_trace_file_rename(probe_trace_file *target, const char *name) {
+    char directory[PATH_MAX];
+    const char *slash = strrchr(target->path, '/');
+    if (slash == NULL || strlen(name) >= sizeof target->name) {
+        return PROBE_E_OVERFLOW;
+    }
+    (void)snprintf(directory, sizeof directory, "%.*s", (int)(slash - target->path), target->path);
+    (void)snprintf(target->name, sizeof target->name, "%s", name);
+    set_path(target, directory);
     return PROBE_OK;
 }
 
@@ -102,51 +125,77 @@ probe_status probe_trace_file_beside(const probe_trace_file *trace, bool named,
     int directory = (int)(strlen(trace->path) - strlen(name));
     int p = snprintf(timeline->path, sizeof timeline->path, "%.*s%s", directory, trace->path,
                      timeline->name);
-    (void)snprintf(timeline->temporary, sizeof timeline->temporary, ".%s.%d.tmp", timeline->name,
-                   (int)getpid());
+    name_temporary(timeline);
     bool fits = n > 0 && (size_t)n < size && p > 0 && (size_t)p < sizeof timeline->path;
     return fits ? PROBE_OK : PROBE_E_OVERFLOW;
 }
 
-static probe_status write_whole(int fd, const char *text, size_t length) {
+static int write_whole(int fd, const char *text, size_t length) {
     while (length > 0) {
         ssize_t n = write(fd, text, length);
         if (n < 0 && errno == EINTR) {
             continue;
         }
         if (n <= 0) {
-            return PROBE_E_SYSCALL;
+            return n == 0 ? ENOSPC : errno;
         }
         text += n;
         length -= (size_t)n;
     }
-    return PROBE_OK;
+    return 0;
+}
+
+/* Writes a file whole and closes it. 0, or errno. */
+static int write_file(const probe_trace_file *target, const char *name, int flags, const char *text,
+                      size_t length) {
+    int fd =
+        openat(target->directory, name, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NONBLOCK | flags, 0666);
+    if (fd < 0) {
+        return errno;
+    }
+    int code = write_whole(fd, text, length);
+    if (close(fd) != 0 && code == 0) { /* where network file systems report a full disk */
+        code = errno;
+    }
+    return code;
+}
+
+int probe_trace_file_stage(const probe_trace_file *target, const char *text, size_t length,
+                           struct stat *staged) {
+    int code = write_file(target, target->temporary, O_CREAT | O_NOFOLLOW, text, length);
+    if (code == 0 && staged != NULL &&
+        fstatat(target->directory, target->temporary, staged, AT_SYMLINK_NOFOLLOW) != 0) {
+        code = errno;
+    }
+    if (code != 0) {
+        (void)unlinkat(target->directory, target->temporary, 0);
+    }
+    return code;
+}
+
+bool probe_trace_file_unsupported(int code) {
+    return code == EXDEV || code == ENOSYS || code == EPERM || code == EOPNOTSUPP ||
+           code == EINVAL || code == EMLINK;
+}
+
+int probe_trace_file_install(const probe_trace_file *target, const char *text, size_t length) {
+    if (renameat(target->directory, target->temporary, target->directory, target->name) == 0) {
+        return 0;
+    }
+    int code = errno;
+    (void)unlinkat(target->directory, target->temporary, 0);
+    return probe_trace_file_unsupported(code)
+               ? write_file(target, target->name, O_CREAT, text, length)
+               : code;
 }
 
 probe_status probe_trace_file_write(const probe_trace_file *target, const char *text, size_t length,
                                     probe_error *error) {
-    int fd = openat(target->directory, target->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
-                    0666);
-    if (fd < 0) {
-        return probe_fail_detail(error, PROBE_E_SYSCALL, errno, "the trace cannot be written",
-                                 target->path);
-    }
-    probe_status status = write_whole(fd, text, length);
-    int code = errno;
-    if (close(fd) != 0 && status == PROBE_OK) { /* where network file systems report a full disk */
-        status = PROBE_E_SYSCALL;
-        code = errno;
-    }
-    if (status == PROBE_OK &&
-        renameat(target->directory, target->temporary, target->directory, target->name) != 0) {
-        status = PROBE_E_SYSCALL;
-        code = errno;
-    }
-    if (status != PROBE_OK) {
-        (void)unlinkat(target->directory, target->temporary, 0);
-        return probe_fail_detail(error, status, code, "the trace cannot be written", target->path);
-    }
-    return PROBE_OK;
+    int code = probe_trace_file_stage(target, text, length, NULL);
+    code = code != 0 ? code : probe_trace_file_install(target, text, length);
+    return code == 0 ? PROBE_OK
+                     : probe_fail_detail(error, PROBE_E_SYSCALL, code,
+                                         "the trace cannot be written", target->path);
 }
 
 void probe_trace_file_close(probe_trace_file *target) {

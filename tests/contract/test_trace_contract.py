@@ -79,7 +79,9 @@ def test_every_key_of_a_device_is_documented(trace: dict[str, Any]) -> None:
 def test_every_key_of_the_probe_block_is_documented(trace: dict[str, Any]) -> None:
     named = documented("### probe:")
     assert set(trace["probe"]) <= named
-    assert named - set(trace["probe"]) <= {"signal", "exit", "boot_id", "pid_ns", "coverage"}
+    relations = {"job", "step", "array", "rank", "within"}
+    rare = {"signal", "exit", "boot_id", "pid_ns", "coverage"} | relations
+    assert named - set(trace["probe"]) <= rare
 
 
 def test_the_probe_tells_its_own_cost_and_the_bounds_of_the_peak(trace: dict[str, Any]) -> None:

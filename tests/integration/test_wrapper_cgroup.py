@@ -302,3 +302,19 @@ def test_in_process_only_strangers_make_a_group_shared(
     else:
         assert "cgroup" not in trace
         assert "other processes are in it" in notes[0]
+
+
+def test_an_oom_kill_is_a_reason_for_a_checkpoint(inside: Wrapper, parent: Path) -> None:
+    (parent / "memory.limit_in_bytes").write_text(str(40 * MIB))
+    script = f"sleep 2.1; {' '.join(TOUCHER)}; read line"
+    process = inside.start("sh", "-c", script, options=[*SHARED, "--interval", "50ms"])
+    killed = '"memory_oom_kills": 0'
+    trace = inside.directory / ".fusion" / "trace.json"
+    inside.wait_for_trace()
+    wait_for(lambda: killed not in trace.read_text())
+    running = inside.trace()
+    assert running["probe"]["state"] == "running"
+    assert running["cgroup"]["memory_oom_kills"] == 1
+    assert 2000 < running["proc"]["realtime"] < 4500  # the next one would be due at 5 s
+    process.communicate("\n", timeout=30)
+    assert process.returncode == 0

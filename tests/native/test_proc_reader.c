@@ -89,11 +89,11 @@ static void the_tree_is_walked_over_every_thread(void) {
     put("23/task/23/children", "25 ");
     put("24/task/24/children", "");
     put("25/task/25/children", "");
-    probe_tree_walk(&tree, &set, 20, 0);
+    probe_tree_walk(&tree, &set, 20, NULL, 0);
     CHECK_INT(tree.count, 5);
-    probe_tree_walk(&tree, &set, 20, 23);
+    probe_tree_walk(&tree, &set, 20, &(const pid_t){23}, 1);
     CHECK_INT(tree.count, 3); /* without 23 and what is below it */
-    probe_tree_walk(&tree, &set, 404, 0);
+    probe_tree_walk(&tree, &set, 404, NULL, 0);
     CHECK_INT(tree.count, 0);
     CHECK_INT(set.descriptors, 0); /* nothing of it is there any more */
     probe_process_set_close(&set);
@@ -114,9 +114,9 @@ static void without_children_files_all_processes_are_scanned(void) {
         (void)snprintf(name, sizeof name, "%d/task/%d/stat", pairs[i][0], pairs[i][0]);
         put(name, text);
     }
-    probe_tree_walk(&tree, &set, 30, 0);
+    probe_tree_walk(&tree, &set, 30, NULL, 0);
     CHECK_INT(tree.count, 3);
-    probe_tree_walk(&tree, &set, 30, 33);
+    probe_tree_walk(&tree, &set, 30, &(const pid_t){33}, 1);
     CHECK_INT(tree.count, 1);
     probe_process_set_close(&set);
     CHECK_INT(set.descriptors, 0);

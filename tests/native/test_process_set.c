@@ -36,7 +36,7 @@ static void marks_are_read_when_they_may_have_risen(void) {
     put("1/task/1/children", "2 ");
     put("2/task/2/children", "");
     hold("2", "200 100 0 0 0 0 0\n", small_status);
-    probe_tree_walk(&tree, &set, 1, 0);
+    probe_tree_walk(&tree, &set, 1, NULL, 0);
     CHECK_INT(tree.count, 1);
     probe_proc_memory first = read_one(2, false);
     CHECK_INT(first.vm_size_kib, 800);
@@ -70,20 +70,20 @@ static void threads_come_and_go(void) {
         (void)snprintf(name, sizeof name, "%d/task/%d/children", pid, pid);
         put(name, "");
     }
-    probe_tree_walk(&tree, &set, 40, 0);
+    probe_tree_walk(&tree, &set, 40, NULL, 0);
     CHECK_INT(tree.count, 3);
     int before = set.descriptors;
-    probe_tree_walk(&tree, &set, 40, 0);
+    probe_tree_walk(&tree, &set, 40, NULL, 0);
     CHECK_INT(tree.count, 3);
     CHECK_INT(set.descriptors, before);
     drop_directory("40/task/47");
     put("40/task/49/children", "44 ");
-    probe_tree_walk(&tree, &set, 40, 0);
+    probe_tree_walk(&tree, &set, 40, NULL, 0);
     CHECK_INT(tree.count, 3); /* 41, 43 and 44 */
     CHECK(tree.pid[0] + tree.pid[1] + tree.pid[2] == 41 + 43 + 44);
     drop_directory("40/task/48");
     drop_directory("40/task/49");
-    probe_tree_walk(&tree, &set, 40, 0);
+    probe_tree_walk(&tree, &set, 40, NULL, 0);
     CHECK_INT(tree.count, 1);
     CHECK_INT(set.descriptors, 4); /* two of each of 40 and 41 */
     probe_process_set_close(&set);
@@ -114,7 +114,7 @@ static void a_full_set_loses_nothing(void) {
         probe_tree_memory sum;
         probe_process_set_open(&set, "/proc", limits[i]);
         for (int walk = 0; walk < 3; walk++) {
-            probe_tree_walk(&tree, &set, getpid(), 0);
+            probe_tree_walk(&tree, &set, getpid(), NULL, 0);
             probe_tree_read_memory(&tree, &set, false, &sum);
             CHECK_INT(tree.count, 12);
             CHECK_INT(sum.processes, 12);
@@ -133,14 +133,14 @@ static void an_ended_process_is_let_go(void) {
     probe_tree_memory sum;
     probe_process_set_open(&set, "/proc", 64);
     pid_t first = start_sleeper(), second = start_sleeper();
-    probe_tree_walk(&tree, &set, getpid(), 0);
+    probe_tree_walk(&tree, &set, getpid(), NULL, 0);
     probe_tree_read_memory(&tree, &set, false, &sum);
     CHECK_INT(sum.processes, 2);
     CHECK_INT(set.descriptors, 2 + 4 + 4);
     end(first);
     probe_proc_memory gone;
     CHECK(probe_process_set_read_memory(&set, first, true, &gone) != PROBE_OK);
-    probe_tree_walk(&tree, &set, getpid(), 0);
+    probe_tree_walk(&tree, &set, getpid(), NULL, 0);
     CHECK_INT(tree.count, 1);
     CHECK_INT(set.descriptors, 2 + 4);
     end(second);

@@ -96,7 +96,7 @@ static void memory_is_the_sum_over_the_tree_at_one_instant(void) {
     CHECK_INT(block.realtime_ms, 50);
     CHECK_INT(sampler.samples, 1);
 
-    sampler.excluded = pid; /* with all below it */
+    sampler.excluded[PROBE_EXCLUDED_HELPER] = pid; /* with all below it */
     probe_sampler_step(&sampler, 2 * PROBE_NS_PER_MS);
     CHECK_INT(sampler.tree.count, 0);
     CHECK_INT(sampler.samples, 1); /* nothing could be read: no sample */

@@ -10,20 +10,19 @@ from pathlib import Path
 from collector.collect.directories import find_task_directories
 from collector.collect.options import CollectOptions, fusion_enabled
 from collector.collect.status import Outcome, outcome_of
+from collector.collect.traces import read_task_trace
 from collector.errors import TaskMalformed, TraceMalformed, TraceNotFound
 from collector.files import printable
 from collector.record import FieldValue, TraceRecord
 from collector.trace import (
     EXIT_FILE,
     TASK_FILE,
-    TRACE_FILE,
     TaskFile,
     Trace,
     metrics_of,
     read_command_trace,
     read_exit_status,
     read_task_file,
-    read_trace,
 )
 
 __all__ = ["collect_directories", "collect_task"]
@@ -111,24 +110,13 @@ def _read_task(directory: Path) -> TaskFile:
 
 
 def _read_evidence(directory: Path, enabled: bool, options: CollectOptions) -> _Evidence:
-    trace = _read_trace(directory) if enabled else Trace()
+    trace = read_task_trace(directory, options.host) if enabled else Trace()
     try:
         exit_status = read_exit_status(directory / EXIT_FILE)
     except (OSError, ValueError) as error:
         _LOG.warning("%s: no exit status in it: %s", directory / EXIT_FILE, error)
         exit_status = None
     return _Evidence(trace=trace, outcome=outcome_of(exit_status, trace.probe, host=options.host))
-
-
-def _read_trace(directory: Path) -> Trace:
-    try:
-        trace = read_trace(directory / TRACE_FILE)
-    except (TraceNotFound, TraceMalformed) as error:
-        _LOG.debug("%s", error)
-        return Trace()
-    for problem in trace.problems:
-        _LOG.debug("%s", problem)
-    return trace
 
 
 def _fill_from_probe(record: TraceRecord) -> None:

@@ -2,17 +2,21 @@
 
 from collector.trace.command_trace import parse_command_trace, read_command_trace
 from collector.trace.exit_file import EXIT_FILE, read_exit_status, write_exit_status
-from collector.trace.fusion import TRACE_FILE, Trace, parse_trace, read_trace
+from collector.trace.folding import fold_traces, merge_traces
+from collector.trace.fusion import BESIDE_FILE, TRACE_FILE, Trace, parse_trace, read_trace
 from collector.trace.metrics import metrics_of
 from collector.trace.task_file import TASK_FILE, TaskFile, encode_task_file, read_task_file
 
 __all__ = [
+    "BESIDE_FILE",
     "EXIT_FILE",
     "TASK_FILE",
     "TRACE_FILE",
     "TaskFile",
     "Trace",
     "encode_task_file",
+    "fold_traces",
+    "merge_traces",
     "metrics_of",
     "parse_command_trace",
     "parse_trace",

@@ -9,10 +9,13 @@ import orjson
 
 from collector.errors import TraceMalformed, TraceNotFound
 from collector.files import read_bounded
+from collector.trace.numbers import counter
 
-__all__ = ["TRACE_FILE", "Trace", "parse_trace", "read_trace"]
+__all__ = ["BESIDE_FILE", "TRACE_FILE", "Trace", "parse_trace", "read_trace"]
 
 TRACE_FILE = Path(".fusion") / "trace.json"
+# Ours, where the file above is another program's.
+BESIDE_FILE = TRACE_FILE.with_name("gpu-probe.json")
 
 # The encoder of the sinks refuses values that nest deeper than 254.
 _NESTING_LIMIT = 64
@@ -30,6 +33,15 @@ class Trace:
     cgroup: Mapping[str, Any] | None = None
     probe: Mapping[str, Any] | None = None
     problems: tuple[str, ...] = ()
+
+    def text(self, key: str) -> str | None:
+        """Return a string of the probe block."""
+        value = (self.probe or {}).get(key)
+        return value if isinstance(value, str) else None
+
+    def number(self, key: str) -> int | None:
+        """Return an integer of the probe block."""
+        return counter((self.probe or {}).get(key))
 
     @property
     def unavailable(self) -> frozenset[str]:

@@ -89,7 +89,7 @@ def test_a_task_that_ends_while_it_is_collected_is_not_aborted(
         (directory / ".exitcode").write_text("0")
         return read
 
-    monkeypatch.setattr(f"{ASSEMBLY}.read_trace", read_then_end)
+    monkeypatch.setattr("collector.collect.traces.read_trace", read_then_end)
     seen: list[int | None] = []
 
     def read_old_first(path: Path) -> int | None:
