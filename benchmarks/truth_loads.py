@@ -119,10 +119,10 @@ LOADS = (
         own=lambda o: [o.group_peak(800)],
     ),
     Load(
-        title="the same for 50 ms, between two samples",
-        words=("siblings", "400", "50", "520"),
-        default=lambda o: [o.peak(800, SHOWN)],
-        own=lambda o: [o.group_peak(800)],
+        title="2 siblings of 100 MiB, both for 50 ms, between two samples",
+        words=("siblings", "100", "50", "520"),
+        default=lambda o: [o.peak(200, SHOWN)],
+        own=lambda o: [o.group_peak(200)],
     ),
     Load(
         title="100 MiB written and read by 200 children",

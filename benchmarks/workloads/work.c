@@ -60,7 +60,8 @@ void work_burn(int64_t usec) {
 
 char *work_touch(int64_t mib) {
     size_t size = (size_t)mib * WORK_MIB;
-    char *memory = mmap(NULL, size + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *memory =
+        mmap(NULL, size + WORK_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
         work_fail("mmap");
     }
@@ -68,6 +69,10 @@ char *work_touch(int64_t mib) {
         memory[i] = 1;
     }
     return memory;
+}
+
+void work_release(char *memory, int64_t mib) {
+    (void)munmap(memory, (size_t)mib * WORK_MIB + WORK_PAGE);
 }
 
 pid_t work_fork(void) {

@@ -30,8 +30,9 @@ void work_sleep_ms(int64_t ms);
 /* Uses the CPU until this process has had so much of it. */
 void work_burn(int64_t usec);
 
-/* Memory of this process that is resident; the caller's, until it ends. */
+/* Resident memory, the caller's until it gives it back, if ever. */
 char *work_touch(int64_t mib);
+void work_release(char *memory, int64_t mib);
 
 pid_t work_fork(void);
 
