@@ -10,7 +10,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 NATIVE := $(shell find native tests/native benchmarks -name '*.[ch]' -o -name '*.cmake' -o -name CMakeLists.txt -o -name CMakePresets.json)
 
-.PHONY: demo test test-native test-asan test-python mock lint format typecheck benchmark clean
+.PHONY: demo test test-native test-asan test-python mock lint format typecheck benchmark truth clean
 
 demo: .venv/installed $(DEV)/built $(DUTY)
 	@GPU_BENCH=$(CURDIR)/$(BIN)/gpu-bench DUTY=$(CURDIR)/$(DUTY) MOCK=$(CURDIR)/$(MOCK) bash benchmarks/demo.sh
@@ -33,6 +33,9 @@ mock: $(DEV)/built
 
 benchmark: .venv/installed $(DEV)/built
 	$(BIN)/python benchmarks/wrap_cost.py
+
+truth: .venv/installed $(DEV)/built
+	$(BIN)/python benchmarks/truth.py
 
 lint: .venv/installed
 	$(BIN)/ruff check src tests benchmarks

@@ -99,6 +99,17 @@ def measure(place: Place, load: Load, options: Sequence[str]) -> Outcome:
     return Outcome(truth=truth, trace=place.trace(), bare=bare)
 
 
+def compare_load(place: Place, load: Load, options: Sequence[str]) -> list[Finding]:
+    """Run the load, and again if it misses and may; give what the last run shows."""
+    select = load.own if options else load.default
+    findings: list[Finding] = []
+    for _ in range(load.tries):
+        findings = select(measure(place, load, options))
+        if not any(finding.missed for finding in findings):
+            break
+    return findings
+
+
 def under_a_launcher(place: Place) -> list[Finding]:
     """Run `true` as the child of a process of 500 MB: what wait4 says of it is the launcher's."""
     true = shutil.which("true") or "/bin/true"
@@ -143,9 +154,9 @@ def compare(place: Place, own: bool) -> tuple[Table, int]:
         rows.extend(row(title, mode, finding) for finding in findings)
 
     for load in LOADS:
-        add(load.title, "default", load.default(measure(place, load, ())))
+        add(load.title, "default", compare_load(place, load, ()))
         if own:
-            add(load.title, "`own`", load.own(measure(place, load, OWN)))
+            add(load.title, "`own`", compare_load(place, load, OWN))
     add("`true` under a launcher of 500 MiB", "default", under_a_launcher(place))
     head = ("`--cgroup`", "figure", "truth", "gpu-probe", "off by", "demanded")
     return Table(title="load", head=head, rows=tuple(rows)), missed

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +34,13 @@ while True: signal.pause()
 
 def counter(number: int) -> list[str]:
     return [sys.executable, "-c", COUNTER.format(number=int(number))]
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline, "not within 20 seconds"
+        time.sleep(0.01)
 
 
 def life_of(command: Sequence[str]) -> list[str]:
@@ -104,6 +111,24 @@ def test_a_signal_to_the_group_may_arrive_twice(wrapper: Wrapper) -> None:
     os.killpg(process.pid, signal.SIGTERM)
     process.communicate(timeout=30)
     assert process.returncode in (41, 42)
+
+
+def test_a_continue_of_the_group_arrives_once(wrapper: Wrapper) -> None:
+    process = subprocess.Popen(
+        wrapper.command(*counter(signal.SIGCONT)),
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    [task] = map(int, Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split())
+    os.killpg(process.pid, signal.SIGSTOP)
+    os.waitpid(process.pid, os.WUNTRACED)
+    wait_for(lambda: ") T " in Path(f"/proc/{task}/stat").read_text())
+    os.killpg(process.pid, signal.SIGCONT)
+    process.communicate(timeout=30)
+    assert process.returncode == 41
 
 
 def test_a_signal_to_the_group_kills_as_bare(wrapper: Wrapper) -> None:
@@ -216,10 +241,7 @@ def test_a_stop_by_the_terminal_stops_both_and_fg_continues(
     assert "T T stopped" in shown
     assert f"status {128 + signal.SIGTSTP}" in shown
     task = int(Path(f"/proc/{terminal.leader.pid}/task/{terminal.leader.pid}/children").read_text())
-    deadline = time.monotonic() + 20
-    while ") T " in Path(f"/proc/{task}/stat").read_text():
-        assert time.monotonic() < deadline, "fg did not continue the job"
-        time.sleep(0.01)
+    wait_for(lambda: ") T " not in Path(f"/proc/{task}/stat").read_text())
     os.kill(task, signal.SIGUSR1)
     assert "ended 41" in terminal.read_until("ended")
 
