@@ -17,6 +17,7 @@ import pytest
 from helpers.wrapper import Wrapper
 
 STOPPING = (signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
+HARMLESS = (signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH)
 STARTS = int(os.environ.get("GPU_PROBE_TEST_STARTS", "50"))
 
 # Counts a signal, says when it is ready, and ends 300 ms after the first with 40 + their number.
@@ -65,6 +66,12 @@ def life_of(command: Sequence[str]) -> list[str]:
         return [*events, f"exited with {os.WEXITSTATUS(status)}"]
 
 
+def is_ignored(number: int) -> bool:
+    """Tell whether we inherited it ignored: some of the two that glibc hides are, under make."""
+    [line] = [x for x in Path("/proc/self/status").read_text().splitlines() if "SigIgn" in x]
+    return number in (32, 33) and bool(int(line.split()[1], 16) >> (number - 1) & 1)
+
+
 @pytest.mark.parametrize("number", range(1, 65))
 def test_every_signal_raised_in_the_command_looks_as_bare(wrapper: Wrapper, number: int) -> None:
     command = ["/bin/sh", "-c", f"kill -{number} $$; exit 5"]
@@ -72,7 +79,7 @@ def test_every_signal_raised_in_the_command_looks_as_bare(wrapper: Wrapper, numb
     assert wrapped == bare
     if number in STOPPING:
         assert bare == [f"stopped by {number}", "exited with 5"]
-    elif number in (signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH):
+    elif number in HARMLESS or is_ignored(number):
         assert bare == ["exited with 5"]
     else:
         assert bare == [f"killed by {number}"]
