@@ -8,9 +8,9 @@ DUTY   := $(DEV)/duty
 # cmake, ninja and clang-format come from the virtual environment.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-NATIVE := $(shell find native tests/native -name '*.[ch]' -o -name '*.cmake' -o -name CMakeLists.txt -o -name CMakePresets.json)
+NATIVE := $(shell find native tests/native benchmarks -name '*.[ch]' -o -name '*.cmake' -o -name CMakeLists.txt -o -name CMakePresets.json)
 
-.PHONY: demo test test-native test-asan test-python mock lint format typecheck benchmark clean
+.PHONY: demo test test-native test-asan test-python mock lint format typecheck benchmark truth clean
 
 demo: .venv/installed $(DEV)/built $(DUTY)
 	@GPU_BENCH=$(CURDIR)/$(BIN)/gpu-bench DUTY=$(CURDIR)/$(DUTY) MOCK=$(CURDIR)/$(MOCK) bash benchmarks/demo.sh
@@ -33,6 +33,9 @@ mock: $(DEV)/built
 
 benchmark: .venv/installed $(DEV)/built
 	$(BIN)/python benchmarks/wrap_cost.py
+
+truth: .venv/installed $(DEV)/built
+	$(BIN)/python benchmarks/truth.py
 
 lint: .venv/installed
 	$(BIN)/ruff check src tests benchmarks
@@ -61,5 +64,7 @@ $(DEV)/built: .venv/installed $(NATIVE)
 	@cd native && cmake --preset dev >&2 && cmake --build --preset dev >&2
 	@touch $@
 
-$(DUTY): benchmarks/workloads/duty.c | $(DEV)/built
-	@$(CC) -std=c11 -O2 -D_GNU_SOURCE -Wall -Wextra $(wildcard benchmarks/workloads/*.c) -o $@ -ldl -lm
+DUTY_SOURCES := benchmarks/workloads/duty.c benchmarks/workloads/cuda_spinner.c
+
+$(DUTY): $(DUTY_SOURCES) | $(DEV)/built
+	@$(CC) -std=c11 -O2 -D_GNU_SOURCE -Wall -Wextra $(DUTY_SOURCES) -o $@ -ldl -lm

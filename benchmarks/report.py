@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Table", "as_text", "machine", "sampler_cost", "write_page"]
+__all__ = ["Table", "as_markdown", "as_text", "machine", "sampler_cost", "write_page"]
 
 HERE = Path(__file__).resolve().parent
 

@@ -67,6 +67,14 @@ def mock_library() -> Path:
     return path
 
 
+@pytest.fixture(scope="session")
+def truth() -> Path:
+    """The built loads of known truth."""
+    path = BUILD / "truth"
+    assert path.exists(), f"{path} is not built: run make mock"
+    return path
+
+
 @pytest.fixture
 def wrapper(gpu_probe: Path, tmp_path: Path) -> Wrapper:
     """The native wrapper with a work directory; the host's own GPUs, if any."""

@@ -55,10 +55,11 @@ static void drop_inherited(const probe_measurement *m, const probe_audience *ear
  * end_ns is when it was seen to have ended. */
 static void reap(probe_measurement *m, probe_task *task, int64_t *end_ns) {
     pid_t pid = 0;
+    int stop = 0;
     probe_child_event event;
-    while ((event = probe_task_next_child(task, &pid)) != PROBE_CHILD_NONE) {
+    while ((event = probe_task_next_child(task, &pid, &stop)) != PROBE_CHILD_NONE) {
         if (event == PROBE_CHILD_STOPPED) {
-            (void)kill(getpid(), SIGSTOP); /* so that the shell sees a stopped job */
+            probe_task_stop_as(task, stop);
             continue;
         }
         probe_proc_io io;

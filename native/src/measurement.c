@@ -82,7 +82,22 @@ void probe_measurement_start(probe_measurement *m) {
     probe_sampler_start(&m->sampler, probe_clock_mono_ns(), probe_clock_wall_ms());
 }
 
+/* The command wrote one byte for each group before it was executed: that is ours, not the task's.
+ */
+static void exclude_entering(probe_measurement *m, const int errors[PROBE_OWN_COUNT]) {
+    probe_proc_io io = {0};
+    for (size_t i = 0; i < PROBE_OWN_COUNT; i++) {
+        io.syscw += m->own.procs[i] >= 0;
+        io.wchar += m->own.procs[i] >= 0 && errors[i] == 0;
+    }
+    const struct rusage none = {0};
+    probe_usage_exclude(&m->sampler.usage, &none, &io);
+}
+
 void probe_measurement_entered(probe_measurement *m, const int errors[PROBE_OWN_COUNT]) {
+    if (m->own.active) {
+        exclude_entering(m, errors);
+    }
     if (m->own.active && !probe_cgroup_own_entered(&m->own, errors)) {
         m->sampler.cgroup_omitted = true;
     }

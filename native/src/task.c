@@ -162,17 +162,30 @@ int probe_task_wait_signal(int64_t deadline_ns, siginfo_t *info) {
     }
 }
 
+static uint64_t bit(int number) {
+    return 1ULL << (number - 1);
+}
+
+/* A SIGCONT to the group, such as a shell's fg, has reached the command as well. */
+static bool was_continued(const probe_task *task) {
+    siginfo_t info = {0};
+    return waitid(P_PID, (id_t)task->pid, &info, WCONTINUED | WNOHANG) == 0 && info.si_pid != 0;
+}
+
 void probe_task_forward(const probe_task *task, const siginfo_t *info) {
     /* The terminal's signals (^C, ^\, ^Z, hangup) come from the kernel and went to the whole
      * foreground group. */
     bool from_kernel = info->si_code > 0;
     bool from_task = !from_kernel && info->si_pid == task->pid;
-    if (task->pid > 0 && !task->ended && !from_kernel && !from_task) {
+    if (task->pid <= 0 || task->ended || from_kernel || from_task) {
+        return;
+    }
+    if (info->si_signo != SIGCONT || !was_continued(task)) {
         (void)kill(task->pid, info->si_signo);
     }
 }
 
-probe_child_event probe_task_next_child(const probe_task *task, pid_t *pid) {
+probe_child_event probe_task_next_child(const probe_task *task, pid_t *pid, int *stop) {
     siginfo_t info = {0};
     if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0 && info.si_pid != 0) {
         *pid = info.si_pid;
@@ -182,9 +195,31 @@ probe_child_event probe_task_next_child(const probe_task *task, pid_t *pid) {
     if (!task->ended && waitid(P_PID, (id_t)task->pid, &info, WSTOPPED | WNOHANG) == 0 &&
         info.si_pid != 0) {
         *pid = info.si_pid;
+        *stop = info.si_status;
         return PROBE_CHILD_STOPPED;
     }
     return PROBE_CHILD_NONE;
+}
+
+static bool is_pending(int number) {
+    uint64_t pending = 0;
+    (void)syscall(SYS_rt_sigpending, &pending, sizeof pending);
+    return (pending & bit(number)) != 0;
+}
+
+void probe_task_stop_as(const probe_task *task, int number) {
+    if (is_pending(SIGCONT) || was_continued(task)) {
+        return; /* a stop would discard it */
+    }
+    /* One that the terminal sent to the whole group, and that waits here, becomes one with ours. */
+    struct sigaction plain = {.sa_handler = SIG_DFL};
+    (void)sigaction(number, &plain, NULL);
+    (void)kill(getpid(), number);
+    set_mask(SIG_UNBLOCK, bit(number), NULL);
+    set_mask(SIG_BLOCK, bit(number), NULL);
+    if (!is_pending(SIGCONT)) { /* in an orphaned group, only SIGSTOP stops */
+        (void)kill(getpid(), SIGSTOP);
+    }
 }
 
 void probe_task_exit_as(int status) {
@@ -199,7 +234,7 @@ void probe_task_exit_as(int status) {
         struct sigaction plain = {.sa_handler = SIG_DFL};
         (void)sigaction(number, &plain, NULL);
         (void)kill(getpid(), number);
-        set_mask(SIG_UNBLOCK, 1ULL << (number - 1), NULL);
+        set_mask(SIG_UNBLOCK, bit(number), NULL);
     }
     _exit(128 + number);
 }

@@ -40,14 +40,20 @@ int probe_task_become(char **command);
 /* Waits for a signal until deadline_ns (CLOCK_MONOTONIC). Returns its number, 0 at the deadline. */
 int probe_task_wait_signal(int64_t deadline_ns, siginfo_t *info);
 
-/* Passes a signal on, unless the command already has it: from the terminal, or sent by the command
- * itself. */
+/* Passes a signal on, unless the command already has it: from the terminal, sent by the command
+ * itself, or a SIGCONT for the whole group. */
 void probe_task_forward(const probe_task *task, const siginfo_t *info);
 
 typedef enum { PROBE_CHILD_NONE, PROBE_CHILD_ENDED, PROBE_CHILD_STOPPED } probe_child_event;
 
-/* The next child that has ended, or the command if it has stopped; does not reap. */
-probe_child_event probe_task_next_child(const probe_task *task, pid_t *pid);
+/* The next child that has ended, or the command if it has stopped, and then by which signal; does
+ * not reap. */
+probe_child_event probe_task_next_child(const probe_task *task, pid_t *pid, int *stop);
+
+/* Stops this process as the command was stopped, so that a shell sees a stopped job. Returns once
+ * it has been continued, which is then still to be passed on; or at once if it has been meanwhile.
+ */
+void probe_task_stop_as(const probe_task *task, int number);
 
 /* Ends this process as the command ended: same exit status, or death by the same signal (128+n as
  * PID 1). */
