@@ -23,8 +23,6 @@
 
 enum { EXIT_OWN_ERROR = 125, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
 
-enum { BUDGET_PPM = 500 }; /* of one CPU, for taking samples */
-
 /* Kept open for the files of processes, and left for everything else. */
 enum { DESCRIPTORS = 1024, DESCRIPTORS_SPARE = 64 };
 
@@ -231,7 +229,7 @@ static int run(const probe_options *options) {
         .interval_ns = options->interval_ns,
         .cgroup_mode = options->cgroup_mode,
         .timeline = options->timeline,
-        .budget_ppm = BUDGET_PPM,
+        .budget_ppm = options->budget_ppm,
         .max_descriptors = kept_descriptors(),
     };
     if (!probe_measurement_open(&m, &config)) {

@@ -20,7 +20,9 @@ const char probe_help[] =
     "  --copy-to DIR         also write it to DIR, as <run id>.trace.json (default: "
     "GPU_PROBE_COPY_TO)\n"
     "  --interval TIME       time between samples, with a unit: 250ms, 1s (default: 1s; at least "
-    "10ms)\n"
+    "10ms);\n"
+    "                        stretched to stay within the budget\n"
+    "  --budget SHARE        of one CPU, for taking samples: 1%, off (default: 0.05%)\n"
     "  --cgroup WHICH        which control group the cgroup block is about (default: auto)\n"
     "                        auto: the one we run in, left out if it is not COMMAND's alone\n"
     "                        own: one made for COMMAND, if permitted, else as auto\n"
@@ -64,6 +66,20 @@ bool probe_parse_duration(const char *text, int64_t *ns) {
         }
     }
     return false;
+}
+
+bool probe_parse_budget(const char *text, int64_t *ppm) {
+    if (strcmp(text, "off") == 0) {
+        *ppm = 0;
+        return true;
+    }
+    if (*text < '0' || *text > '9') {
+        return false; /* no sign, no blank, no NaN */
+    }
+    char *end = NULL;
+    double percent = strtod(text, &end);
+    *ppm = percent <= 100 ? (int64_t)(percent * 1e4 + 0.5) : 0;
+    return strcmp(end, "%") == 0 && *ppm >= 10;
 }
 
 /* If argument is "name VALUE" or "name=VALUE", returns the value and moves on past it. Sets missing
@@ -115,8 +131,8 @@ static void set_cgroup_mode(probe_options *options, const char *value) {
 
 /* One option that takes a value. True: there was one, and argv is past it (or an error is set). */
 static bool parse_value(probe_options *options, char ***argv) {
-    const char *const names[] = {"--workdir", "--trace-file", "--interval",
-                                 "--cgroup",  "--copy-to",    "--nvml-library"};
+    const char *const names[] = {"--workdir", "--trace-file",   "--interval", "--cgroup",
+                                 "--copy-to", "--nvml-library", "--budget"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         bool missing = false;
         const char *value = value_of(argv, names[i], &missing);
@@ -146,8 +162,15 @@ static bool parse_value(probe_options *options, char ***argv) {
             options->copy_to = value;
             options->place_given = true;
             break;
-        default:
+        case 5:
             options->nvml_library = value;
+            break;
+        default:
+            if (!probe_parse_budget(value, &options->budget_ppm)) {
+                fail(options,
+                     "--budget: '%.80s' is neither a share of one CPU, such as 0.05%%, nor off",
+                     value);
+            }
         }
         return true;
     }
@@ -197,7 +220,7 @@ static const char *variable(const char *name) {
 }
 
 void probe_options_parse(probe_options *options, char **argv) {
-    *options = (probe_options){.workdir = ".", .interval_ns = PROBE_NS_PER_S};
+    *options = (probe_options){.workdir = ".", .interval_ns = PROBE_NS_PER_S, .budget_ppm = 500};
     options->nvml_library = variable("GPU_PROBE_NVML_LIBRARY");
     options->copy_to = variable("GPU_PROBE_COPY_TO");
     options->place_given = options->copy_to != NULL;

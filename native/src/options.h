@@ -26,6 +26,7 @@ typedef struct {
     bool timeline;    /* timeline.json beside the trace */
     bool check, json; /* json: what --check finds, for programs */
     int64_t interval_ns;
+    int64_t budget_ppm; /* of one CPU, for taking samples; 0: no limit */
     probe_cgroup_mode cgroup_mode;
     char **command;  /* NULL-terminated, within argv */
     char error[256]; /* for PROBE_USAGE_ERROR: what is wrong and what is right */
@@ -37,6 +38,9 @@ void probe_options_parse(probe_options *options, char **argv);
 
 /* "250ms", "1s", "0.5s", "2m" as ns. False: no number, no unit, or out of range. */
 bool probe_parse_duration(const char *text, int64_t *ns);
+
+/* "0.05%" as 500 parts per million, "off" as 0. False: neither, or not within 0.001% and 100%. */
+bool probe_parse_budget(const char *text, int64_t *ppm);
 
 extern const char probe_help[];
 

@@ -185,6 +185,8 @@ def test_samples_stay_within_their_budget(wrapper: Wrapper) -> None:
     probe = wrapper.trace()["probe"]
     assert probe["interval_ms"] == 10
     assert 5 < probe["samples"] < 100  # 200 would have been asked for
+    wrapper.run("sleep", "2", options=["--interval", "10ms", "--budget", "off"])
+    assert wrapper.trace()["probe"]["samples"] > 100
 
 
 def test_the_command_keeps_its_limit_of_descriptors(wrapper: Wrapper) -> None:

@@ -33,6 +33,24 @@ static void durations_need_a_unit(void) {
     }
 }
 
+static void a_budget_is_a_share_of_one_cpu(void) {
+    int64_t ppm = 0;
+    CHECK(probe_parse_budget("0.05%", &ppm));
+    CHECK_INT(ppm, 500);
+    CHECK(probe_parse_budget("100%", &ppm));
+    CHECK_INT(ppm, 1000000);
+    CHECK(probe_parse_budget("off", &ppm));
+    CHECK_INT(ppm, 0);
+    const char *const wrong[] = {"1", "0%", "101%", "-1%", "", "%", "1 %", "1%%", "nan%", "on"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        CHECK(!probe_parse_budget(wrong[i], &ppm));
+    }
+    CHECK_INT(parse("--budget", "1%", "true", NULL)->budget_ppm, 10000);
+    CHECK_INT(parse("true", NULL, NULL, NULL)->budget_ppm, 500);
+    CHECK_INT(parse("--budget", "1", "true", NULL)->action, PROBE_USAGE_ERROR);
+    CHECK_STR(parsed.error, "--budget: '1' is neither a share of one CPU, such as 0.05%, nor off");
+}
+
 static void options_end_at_the_command(void) {
     CHECK_INT(parse("--interval=20ms", "ls", "--help", NULL)->action, PROBE_RUN);
     CHECK_INT(parsed.interval_ns, 20000000);
@@ -111,6 +129,7 @@ static void check_runs_no_command(void) {
 
 int main(void) {
     durations_need_a_unit();
+    a_budget_is_a_share_of_one_cpu();
     options_end_at_the_command();
     mistakes_are_named();
     flags_stand_alone();

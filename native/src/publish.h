@@ -1,0 +1,11 @@
+/* From a measurement to its files. */
+#ifndef PROBE_PUBLISH_H
+#define PROBE_PUBLISH_H
+
+#include "measurement.h"
+
+/* Fills the trace with the figures as of now_ns (CLOCK_MONOTONIC) and writes it, and the timeline
+ * beside it. */
+void probe_publish(probe_measurement *m, int64_t now_ns);
+
+#endif
