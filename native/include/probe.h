@@ -25,7 +25,8 @@ probe_session *probe_session_start(const probe_session_config *config, char *err
                                    size_t error_size);
 
 /* The trace as it stands now, as JSON; also writes it to the file. Returns its length without the
- * NUL, or -1 if it does not fit into size bytes or the session has stopped. Thread-safe. */
+ * NUL, or -1 if it does not fit into size bytes or the session has stopped. Threads may call it at
+ * the same time, but not while or after one stops the session. */
 int64_t probe_session_snapshot(probe_session *session, char *json, size_t size);
 
 /* Takes the last readings, writes the final trace, ends the thread. Returns the length of the final

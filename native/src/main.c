@@ -13,6 +13,7 @@
 #include "task.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -154,6 +155,9 @@ static void recollect(const probe_measurement *m, probe_last_words *words) {
 
 static void conclude(const probe_measurement *m, probe_audience ears, probe_last_words *words) {
     char text[4 * PATH_MAX];
+    if (ears.fd >= 0 && !probe_audience_takes_a_line(ears.fd)) {
+        return; /* a reader that has stopped reading is not waited for */
+    }
     if (ears.summary) {
         probe_report_format(m, ears.unicode, text, sizeof text);
         probe_say(ears.fd, text);
@@ -278,8 +282,21 @@ static int check(const probe_options *options) {
     return 0;
 }
 
+/* A descriptor that the caller closed must not become one of our files: 0, 1 and 2 are taken, and
+ * closed again for the command. */
+static void take_standard_descriptors(void) {
+    int fd;
+    do {
+        fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    } while (fd >= 0 && fd <= 2);
+    if (fd > 2) {
+        (void)close(fd);
+    }
+}
+
 int main(int argc, char **argv) {
     (void)argc;
+    take_standard_descriptors();
     probe_options options;
     probe_options_parse(&options, argv);
     switch (options.action) {

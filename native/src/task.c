@@ -3,6 +3,7 @@
 #include "clock.h"
 #include <errno.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,18 +98,22 @@ static void enter(probe_task_groups *groups) {
 
 /* What the child shares with its parent until exec. */
 typedef struct {
+    const probe_task *task;
+    pid_t parent;
     char **command;
     probe_task_groups *groups;
     volatile int code; /* errno of exec */
 } execution;
 
-/* In the child, which borrows its parent's memory until exec: only async-signal-safe calls. */
-static _Noreturn void execute(const probe_task *task, pid_t parent, execution *e) {
+/* In the child, which borrows its parent's memory until exec: nothing that takes a lock or memory
+ * of libc's. */
+static int execute(void *argument) {
+    execution *e = argument;
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a SIGKILL for the wrapper is meant for the command */
-    if (getppid() == parent) {
+    if (getppid() == e->parent) {
         enter(e->groups);
-        (void)sigaction(SIGCHLD, &task->inherited_chld, NULL);
-        set_mask(SIG_SETMASK, task->inherited_mask, NULL);
+        (void)sigaction(SIGCHLD, &e->task->inherited_chld, NULL);
+        set_mask(SIG_SETMASK, e->task->inherited_mask, NULL);
         e->code = execute_by_path(e->command);
     } else {
         e->code = ESRCH;
@@ -116,13 +121,19 @@ static _Noreturn void execute(const probe_task *task, pid_t parent, execution *e
     _exit(127);
 }
 
-/* vfork: the parent goes on at the moment of exec, and errno comes back through shared memory. */
-static pid_t spawn(const probe_task *task, execution *e) {
-    pid_t parent = getpid();
-    pid_t pid = vfork();
-    if (pid == 0) {
-        execute(task, parent, e);
+/* As vfork should be: the parent goes on at the moment of exec, and errno comes back through shared
+ * memory. Not by vfork itself, which some libcs make a plain fork on some architectures. */
+static pid_t spawn(execution *e) {
+    enum { STACK = 256 * 1024 };
+    char *stack =
+        mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    if (stack == MAP_FAILED) {
+        return -1;
     }
+    pid_t pid = clone(execute, stack + STACK, CLONE_VM | CLONE_VFORK | SIGCHLD, e);
+    int kept = errno;
+    (void)munmap(stack, STACK);
+    errno = kept;
     return pid;
 }
 
@@ -131,8 +142,8 @@ int probe_task_become(char **command) {
 }
 
 int probe_task_spawn(probe_task *task, char **command, probe_task_groups *groups) {
-    execution e = {.command = command, .groups = groups};
-    pid_t pid = spawn(task, &e);
+    execution e = {.task = task, .parent = getpid(), .command = command, .groups = groups};
+    pid_t pid = spawn(&e);
     int failed = errno;
     if (pid < 0) {
         return failed;
@@ -172,12 +183,19 @@ static bool was_continued(const probe_task *task) {
     return waitid(P_PID, (id_t)task->pid, &info, WCONTINUED | WNOHANG) == 0 && info.si_pid != 0;
 }
 
+/* These come from the kernel when the terminal sends them (^C, ^\, ^Z, hangup, ...), and then to
+ * the whole group. Others that the kernel sends, such as the alarm of a timer that was set before
+ * exec, are meant for the command. */
+static const uint64_t terminals_signals =
+    1ULL << (SIGINT - 1) | 1ULL << (SIGQUIT - 1) | 1ULL << (SIGTSTP - 1) | 1ULL << (SIGHUP - 1) |
+    1ULL << (SIGTTIN - 1) | 1ULL << (SIGTTOU - 1) | 1ULL << (SIGWINCH - 1) | 1ULL << (SIGCONT - 1);
+
 void probe_task_forward(const probe_task *task, const siginfo_t *info) {
-    /* The terminal's signals (^C, ^\, ^Z, hangup) come from the kernel and went to the whole
-     * foreground group. */
     bool from_kernel = info->si_code > 0;
-    bool from_task = !from_kernel && info->si_pid == task->pid;
-    if (task->pid <= 0 || task->ended || from_kernel || from_task) {
+    bool from_terminal = from_kernel && (terminals_signals & bit(info->si_signo)) != 0;
+    /* What our own writes raise (SIGPIPE, SIGXFSZ) is no news for the command. */
+    bool from_us = !from_kernel && (info->si_pid == task->pid || info->si_pid == getpid());
+    if (task->pid <= 0 || task->ended || from_terminal || from_us) {
         return;
     }
     if (info->si_signo != SIGCONT || !was_continued(task)) {
@@ -207,9 +225,17 @@ static bool is_pending(int number) {
     return (pending & bit(number)) != 0;
 }
 
+/* Whether our parent, in this session, may care for stopped jobs, as a shell does. A daemon that
+ * made a session of our own does not: it may continue the command by its pid, and we would stay
+ * stopped for ever. */
+static bool is_a_job(void) {
+    pid_t parent = getppid();
+    return parent > 0 && getsid(parent) == getsid(0);
+}
+
 void probe_task_stop_as(const probe_task *task, int number) {
-    if (is_pending(SIGCONT) || was_continued(task)) {
-        return; /* a stop would discard it */
+    if (is_pending(SIGCONT) || was_continued(task) || !is_a_job()) {
+        return; /* a stop would discard a SIGCONT; without a shell nobody would send us one */
     }
     /* One that the terminal sent to the whole group, and that waits here, becomes one with ours. */
     struct sigaction plain = {.sa_handler = SIG_DFL};

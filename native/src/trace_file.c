@@ -94,6 +94,11 @@ probe_status probe_trace_file_open(probe_trace_file *target, const char *workdir
     if (split(file, directory, target->name, sizeof target->name) != PROBE_OK) {
         return probe_fail_detail(error, PROBE_E_ARGUMENT, 0, "not a file name", file);
     }
+    struct stat there;
+    if (lstat(file, &there) == 0 && !S_ISREG(there.st_mode)) {
+        return probe_fail_detail(error, PROBE_E_ARGUMENT, EEXIST,
+                                 "is no regular file and is left alone", file);
+    }
     return open_named(target, directory, error);
 }
 

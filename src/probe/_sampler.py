@@ -1,6 +1,8 @@
 """Measure the calling process, its descendants and their GPUs, from inside."""
 
+import logging
 import os
+import threading
 import weakref
 from collections.abc import Callable, Mapping
 from types import TracebackType
@@ -14,7 +16,9 @@ from probe._native import ffi, lib
 
 __all__ = ["Sampler"]
 
+_LOG = logging.getLogger(__name__)
 _SHORTEST_INTERVAL_S = 0.01
+_LONGEST_INTERVAL_S = 86400.0
 
 _Pointer: TypeAlias = Any  # cffi's values have no types of their own
 _Session: TypeAlias = Any
@@ -23,7 +27,12 @@ _Path: TypeAlias = str | os.PathLike[str]
 
 def _c_path(path: _Path | None) -> _Pointer:
     """Return a char * that lives as long as the caller keeps it; NULL for None."""
-    return ffi.NULL if path is None else ffi.new("char[]", os.fsencode(path))
+    if path is None:
+        return ffi.NULL
+    encoded = os.fsencode(path)
+    if b"\0" in encoded:
+        raise ValueError(f"{path!r}: a path has no null character")
+    return ffi.new("char[]", encoded)
 
 
 def _read(call: Callable[[_Session, _Pointer, int], int], session: _Session) -> bytes | None:
@@ -39,6 +48,9 @@ def _end(session: _Session, owner: int) -> bytes | None:
     if os.getpid() != owner:
         return None
     trace = _read(lib.probe_session_stop, session)
+    problem = os.fsdecode(ffi.string(lib.probe_session_file_error(session)))
+    if problem:
+        _LOG.warning("the final trace was not written: %s", problem)
     lib.probe_session_free(session)
     return trace
 
@@ -68,13 +80,16 @@ class Sampler:
     ) -> None:
         if isinstance(interval, bool) or not isinstance(interval, int | float):
             raise TypeError(f"interval is {interval!r}: give a number of seconds, such as 0.5")
-        if not interval >= _SHORTEST_INTERVAL_S:
-            raise ValueError(f"interval is {interval!r} s: at least {_SHORTEST_INTERVAL_S} s")
+        if not _SHORTEST_INTERVAL_S <= interval <= _LONGEST_INTERVAL_S:
+            raise ValueError(
+                f"interval is {interval!r} s: at least {_SHORTEST_INTERVAL_S} s, at most a day"
+            )
         self._workdir = workdir
         self._trace_file = trace_file
         self._interval_ns = int(interval * 1e9)
         self._nvml_library = nvml_library or os.environ.get("GPU_PROBE_NVML_LIBRARY") or None
         self._owner = -1
+        self._lock = threading.Lock()  # no snapshot while the session is taken down
         self._session: _Session = None
         self._finalizer: Callable[[], bytes | None] = lambda: None
         self._trace: Mapping[str, Any] | None = None
@@ -112,7 +127,10 @@ class Sampler:
             ProbeError: The sampler is not running, or this is a forked child of its process.
         """
         self._check_usable()
-        trace = _read(lib.probe_session_snapshot, self._session)
+        with self._lock:
+            if self._session is None:
+                raise ProbeError("the sampler was stopped by another thread meanwhile")
+            trace = _read(lib.probe_session_snapshot, self._session)
         if trace is None:
             raise ProbeError("the sampler was stopped by another thread meanwhile")
         snapshot: Mapping[str, Any] = orjson.loads(trace)
@@ -125,8 +143,11 @@ class Sampler:
             ProbeError: The sampler is not running, or this is a forked child of its process.
         """
         self._check_usable()
-        self._session = None
-        trace = self._finalizer()
+        with self._lock:
+            if self._session is None:
+                raise ProbeError("the sampler was stopped by another thread meanwhile")
+            self._session = None
+            trace = self._finalizer()
         self._trace = orjson.loads(trace or b"{}")
         return self._trace
 

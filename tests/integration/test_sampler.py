@@ -3,6 +3,7 @@
 import ctypes
 import json
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -193,6 +194,10 @@ def test_misuse_is_said_plainly(tmp_path: Path) -> None:
         probe.Sampler(interval=0.001)
     with pytest.raises(ValueError, match=r"at least 0\.01 s"):
         probe.Sampler(interval=float("nan"))
+    with pytest.raises(ValueError, match="at most a day"):
+        probe.Sampler(interval=float("inf"))
+    with pytest.raises(ValueError, match="null character"):
+        probe.Sampler("a\0b").start()
     with pytest.raises(TypeError, match="number of seconds"):
         probe.Sampler(interval="1s")  # type: ignore[arg-type]  # the mistake that is tested
     missing = tmp_path / "missing"
@@ -215,7 +220,8 @@ def test_a_program_that_never_stops_still_leaves_a_final_trace(tmp_path: Path) -
 
 def test_a_forked_child_leaves_the_measurement_alone(tmp_path: Path) -> None:
     code = """
-        import os, sys, probe
+        import os, sys, warnings, probe
+        warnings.simplefilter("ignore", DeprecationWarning)  # of fork beside a thread: the subject
         with probe.Sampler(sys.argv[1]) as sampler:
             pid = os.fork()
             if pid == 0:
@@ -262,3 +268,42 @@ def test_many_threads_may_ask(tmp_path: Path) -> None:
         for thread in threads:
             thread.join()
     assert states == ["running"] * 80
+
+
+def test_asking_while_another_thread_stops_is_safe(tmp_path: Path) -> None:
+    code = """
+        import sys, threading, probe
+        def ask(sampler):
+            try:
+                while True:
+                    sampler.snapshot()
+            except probe.ProbeError:
+                pass
+        for _ in range(60):
+            sampler = probe.Sampler(sys.argv[1], interval=0.01).start()
+            threads = [threading.Thread(target=ask, args=[sampler]) for _ in range(4)]
+            for thread in threads: thread.start()
+            sampler.stop()
+            for thread in threads: thread.join()
+        """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code), str(tmp_path)],
+        env=os.environ | {"MALLOC_MMAP_THRESHOLD_": "65536"},  # freed memory is unmapped: no luck
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_final_trace_that_is_not_written_is_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", "/nonexistent")
+    place = tmp_path / "place"
+    place.mkdir()
+    with probe.Sampler(place) as sampler:
+        shutil.rmtree(place)
+    assert sampler.trace["probe"]["state"] == "final"
+    assert "the final trace was not written" in caplog.text

@@ -1,5 +1,6 @@
 """The command must not notice the wrapper, nor its caller."""
 
+import contextlib
 import os
 import pty
 import signal
@@ -227,3 +228,71 @@ def test_help_and_version(any_entry: Wrapper) -> None:
             [*any_entry.entry, option], capture_output=True, text=True, check=True
         )
         assert done.stdout.startswith(start)
+
+
+def test_a_limit_that_our_own_writes_exceed_is_not_the_commands_death(wrapper: Wrapper) -> None:
+    script = 'ulimit -f 1; exec "$@"'
+    command = wrapper.command("sh", "-c", "sleep 0.3; exit 6")
+    done = subprocess.run(["bash", "-c", script, "bash", *command], check=False, timeout=30)
+    assert done.returncode == 6
+
+
+def test_an_alarm_set_before_reaches_the_command(wrapper: Wrapper) -> None:
+    code = "import os, signal, sys; signal.alarm(1); os.execvp(sys.argv[1], sys.argv[1:])"
+    command = [sys.executable, "-c", code, *wrapper.command("sleep", "20")]
+    assert subprocess.run(command, check=False, timeout=15).returncode == -signal.SIGALRM
+
+
+def test_a_command_that_is_continued_by_its_pid_does_not_leave_us_stopped(
+    wrapper: Wrapper,
+) -> None:
+    script = "(sleep 0.3; kill -CONT $$) & kill -STOP $$; exit 4"
+    command = ["setsid", "--wait", *wrapper.command("sh", "-c", script)]
+    assert subprocess.run(command, check=False, timeout=15).returncode == 4
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_standard_descriptors_stay_closed_and_cost_nothing(
+    wrapper: Wrapper, closed: str
+) -> None:
+    listing = wrapper.directory / "fds"
+    code = (
+        "import os, sys\n"
+        "def is_open(fd):\n"
+        "    try: return bool(os.fstat(fd))\n"
+        "    except OSError: return False\n"
+        "count = sum(map(is_open, (0, 1, 2)))\n"
+        "open(sys.argv[1], 'w').write(str(count))\n"
+        "os._exit(3)"
+    )
+    command = wrapper.command(sys.executable, "-c", code, str(listing))
+    done = subprocess.run(["sh", "-c", f'"$@" {closed}', "sh", *command], check=False, timeout=30)
+    assert done.returncode == 3
+    assert wrapper.trace()["probe"]["exit"] == 3
+    assert int(listing.read_text()) == 3 - closed.count("&-")
+
+
+def test_a_full_pipe_does_not_keep_us(wrapper: Wrapper) -> None:
+    read_end, write_end = os.pipe()
+    os.set_blocking(write_end, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(write_end, bytes(4096))
+    os.set_blocking(write_end, True)
+    command = wrapper.command("true", options=["--summary"])
+    assert subprocess.run(command, stderr=write_end, check=False, timeout=15).returncode == 0
+    os.close(read_end)
+    os.close(write_end)
+
+
+def test_what_is_no_regular_file_is_not_replaced(wrapper: Wrapper, tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "elsewhere")
+    for target in (fifo, link):
+        done = wrapper.run("sh", "-c", "exit 5", options=["--trace-file", str(target)])
+        assert done.returncode == 5
+        assert "is no regular file and is left alone" in done.stderr
+    assert fifo.is_fifo()
+    assert link.is_symlink()
