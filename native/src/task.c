@@ -118,7 +118,7 @@ static int execute(void *argument) {
     } else {
         e->code = ESRCH;
     }
-    _exit(127);
+    return 127; /* clone ends the child: no handlers, no buffers of the parent's */
 }
 
 /* As vfork should be: the parent goes on at the moment of exec, and errno comes back through shared
