@@ -9,6 +9,9 @@
  * late sample. */
 static const int64_t gap_periods = 3;
 
+/* For a ring without entries: the usual spacing, rounded up. */
+static const int64_t unknown_period_ns = 250 * PROBE_NS_PER_MS;
+
 /* An entry may be newer than "now", by the time that the driver takes to answer. */
 static const int64_t entry_late_ns = PROBE_NS_PER_S;
 
@@ -224,23 +227,23 @@ static nvml_return drain(nvml_reader *reader, const nvml_api *api, int type, nvm
     return code;
 }
 
-/* No new entry for several periods: the ring is dry. One reading of the current rates stands for
- * the time since. */
+/* No new entry for several periods, or none ever: the ring is dry. One reading of the current rates
+ * stands for the time since. */
 static void fill_dry(nvml_reader *reader, const nvml_api *api, nvml_ring *ring, int64_t now_ns,
                      const sink *to) {
     nvml_utilization rates;
-    bool dry = ring->has_previous && ring->period_ns > 0 &&
-               now_ns - ring->previous_ns > (gap_periods + 1) * ring->period_ns;
+    int64_t period_ns = ring->period_ns > 0 ? ring->period_ns : unknown_period_ns;
+    bool dry = now_ns - ring->previous_ns > (gap_periods + 1) * period_ns;
     if (!dry || api->utilization(reader->handle, &rates) != NVML_OK) {
         return;
     }
     uint32_t pct = ring == &reader->gpu_ring ? rates.gpu : rates.memory;
-    /* An entry for the last period may still come. */
-    int64_t until_ns = now_ns - ring->period_ns;
-    if (!ring->broken) { /* else entries of that time were lost */
+    int64_t until_ns = now_ns - period_ns; /* an entry for the last period may still come */
+    if (!ring->broken) {                   /* else entries of that time were lost */
         add_reading(to, ring->previous_ns, until_ns, pct > 100 ? 100 : pct);
     }
     ring->previous_ns = until_ns;
+    ring->has_previous = true;
     ring->broken = false;
 }
 

@@ -61,6 +61,30 @@ static void a_dry_ring_is_filled_with_what_the_device_does_now(void) {
     CHECK_INT(device.gpu.busy_ns, 600 * PROBE_NS_PER_MS);
 }
 
+static void a_ring_that_is_dry_from_the_start_is_an_idle_device(void) {
+    begin();
+    open_reader();
+    CHECK_INT(read_at(20), NVML_TRANSIENT);
+    CHECK_INT(driver.rates_calls, 0); /* entries may still come */
+    CHECK_INT(read_at(3000), NVML_TRANSIENT);
+    CHECK(device.gpu.covered_ns >= 2500 * PROBE_NS_PER_MS);
+    CHECK(device.gpu.covered_ns <= 3000 * PROBE_NS_PER_MS);
+    CHECK_INT(device.gpu.busy_ns, 0);
+    CHECK(device.memory.covered_ns > 0);
+    for (unsigned int i = 31; i <= 40; i++) {
+        entry(100000000000ULL + i * PERIOD_US, 70);
+    }
+    CHECK_INT(read_at(4000), NVML_GOOD);
+    CHECK_INT(device.gpu.covered_ns, 4000 * PROBE_NS_PER_MS);
+    CHECK(device.gpu.busy_ns >= 1000 * PROBE_NS_PER_MS);
+    CHECK(device.gpu.busy_ns <= 1200 * PROBE_NS_PER_MS);
+    begin();
+    driver.rates_code = NVML_E_NOT_SUPPORTED; /* nobody tells: nothing is known */
+    open_reader();
+    CHECK_INT(read_at(3000), NVML_TRANSIENT);
+    CHECK_INT(device.gpu.covered_ns, 0);
+}
+
 static void overwritten_entries_stay_unknown(void) {
     begin();
     driver.capacity = 5;
@@ -182,6 +206,7 @@ int main(void) {
     history_from_before_the_task_is_dropped();
     the_drivers_clock_is_recognised();
     a_dry_ring_is_filled_with_what_the_device_does_now();
+    a_ring_that_is_dry_from_the_start_is_an_idle_device();
     overwritten_entries_stay_unknown();
     impossible_percentages_are_clamped();
     without_a_ring_rates_are_polled_and_without_rates_nothing();
