@@ -34,7 +34,8 @@ void nvml_learn_clock(nvml_reader *reader, int64_t newest_ns, int64_t now_ns) {
     reader->driver_clock = CLOCK_MONOTONIC;
     for (size_t i = 0; i < sizeof clocks / sizeof clocks[0]; i++) {
         int64_t lead_ns = lead(reader, clocks[i]);
-        if (llabs(offset_ns - lead_ns) < 60 * PROBE_NS_PER_S) {
+        int64_t ahead_ns = offset_ns - lead_ns;
+        if (ahead_ns > -60 * PROBE_NS_PER_S && ahead_ns <= PROBE_NS_PER_S) {
             reader->driver_clock = clocks[i];
             offset_ns = lead_ns;
             break;

@@ -38,9 +38,11 @@ static void a_step_of_the_clock_changes_no_figure(void) {
     const struct {
         int64_t origin_ns, driver_s, wall_s;
     } cases[] = {
-        {wall, 0, 0},    {wall, 3600, 3600}, {wall, 86400, 86400}, {wall, -3600, -3600},
-        {wall, 2, 2},    {wall, -2, -2},     {wall, 30, 30},       {wall, -30, -30},
-        {wall, 3600, 0}, {own, 3600, 0},     {own, 0, 3600},
+        {wall, 0, 0},         {wall, 3600, 3600}, {wall, 86400, 86400},
+        {wall, -3600, -3600}, {wall, 2, 2},       {wall, -2, -2},
+        {wall, 30, 30},       {wall, -30, -30},   {wall, 3600, 0},
+        {own, 3600, 0},       {own, 0, 3600},     {wall + 30 * PROBE_NS_PER_S, 0, 0},
+        {wall, 30, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         drive(cases[i].origin_ns, cases[i].driver_s * PROBE_NS_PER_S,
