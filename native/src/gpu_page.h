@@ -69,21 +69,24 @@ enum { PROBE_HELPER_CHANNEL_FD = 3, PROBE_HELPER_PAGE_FD = 4 };
 /* The helper's side: copies snapshot to the older slot and makes it the newest. */
 static inline void probe_gpu_publish(probe_gpu_page *page, const probe_gpu_snapshot *snapshot) {
     uint64_t next = atomic_load_explicit(&page->published, memory_order_relaxed) + 1;
+    /* Whoever sees a byte of what follows also sees that the slot is not the newest any more. */
+    atomic_thread_fence(memory_order_release);
     page->slot[next % 2] = *snapshot;
     atomic_store_explicit(&page->published, next, memory_order_release);
 }
 
 /* The readers' side: copies the newest snapshot. False: there is none yet, or a writer that never
- * pauses. */
+ * pauses; snapshot is as it was. */
 static inline bool probe_gpu_latest(probe_gpu_page *page, probe_gpu_snapshot *snapshot) {
     for (int tries = 0; tries < 8; tries++) {
         uint64_t seen = atomic_load_explicit(&page->published, memory_order_acquire);
         if (seen == 0) {
             return false;
         }
-        *snapshot = page->slot[seen % 2];
+        probe_gpu_snapshot copy = page->slot[seen % 2]; /* torn, if it is rewritten meanwhile */
         atomic_thread_fence(memory_order_acquire);
         if (atomic_load_explicit(&page->published, memory_order_relaxed) == seen) {
+            *snapshot = copy;
             return true;
         }
     }

@@ -27,6 +27,12 @@ static void set_used(probe_gpu_figures *figures, uint64_t mean_bytes, uint64_t p
     }
 }
 
+/* The share of the task's time that the readings cover. */
+static double coverage(const probe_utilization *sum, int64_t realtime_ns) {
+    double share = (double)sum->covered_ns / (double)(realtime_ns > 0 ? realtime_ns : 1);
+    return share < 1.0 ? share : 1.0;
+}
+
 void probe_gpu_device_figures(const probe_gpu_device *device, int64_t realtime_ns,
                               probe_gpu_figures *figures) {
     *figures = (probe_gpu_figures){0};
@@ -34,15 +40,15 @@ void probe_gpu_device_figures(const probe_gpu_device *device, int64_t realtime_n
         set_used(figures, probe_gauge_mean(&device->used), device->used.peak_bytes,
                  device->mem_total_bytes);
     }
-    if (device->gpu.covered_ns > 0) {
+    figures->coverage = coverage(&device->gpu, realtime_ns);
+    if (figures->coverage >= PROBE_GPU_COVERAGE_MIN) {
         figures->utilization_valid = true;
         figures->active_ms = device->gpu.busy_ns / PROBE_NS_PER_MS;
         figures->pct = rounded(probe_utilization_mean(&device->gpu));
         figures->peak_pct = device->gpu.peak_pct;
-        double share = (double)device->gpu.covered_ns / (double)(realtime_ns > 0 ? realtime_ns : 1);
-        figures->coverage = share < 1.0 ? share : 1.0;
+        figures->unused = figures->peak_pct == 0 && figures->coverage >= PROBE_GPU_COVERAGE_UNUSED;
     }
-    if (device->memory.covered_ns > 0) {
+    if (coverage(&device->memory, realtime_ns) >= PROBE_GPU_COVERAGE_MIN) {
         figures->controller_valid = true;
         figures->controller_pct = rounded(probe_utilization_mean(&device->memory));
         figures->peak_controller_pct = device->memory.peak_pct;
@@ -55,7 +61,7 @@ static int64_t larger(int64_t a, int64_t b) {
 
 void probe_gpu_total_figures(const probe_gpu_snapshot *snapshot, int64_t realtime_ns,
                              probe_gpu_figures *figures) {
-    *figures = (probe_gpu_figures){.coverage = 1.0};
+    *figures = (probe_gpu_figures){.coverage = 1.0, .unused = snapshot->count > 0};
     uint64_t mean_bytes = 0, total_bytes = 0;
     double pct = 0, controller_pct = 0;
     int with_memory = 0, with_utilization = 0, with_controller = 0;
@@ -63,6 +69,7 @@ void probe_gpu_total_figures(const probe_gpu_snapshot *snapshot, int64_t realtim
         const probe_gpu_device *device = &snapshot->device[i];
         probe_gpu_figures one;
         probe_gpu_device_figures(device, realtime_ns, &one);
+        figures->unused = figures->unused && one.unused;
         if (one.used_valid) {
             with_memory++;
             mean_bytes += probe_gauge_mean(&device->used);

@@ -7,6 +7,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Less of the time than this is a glimpse, from which no utilization follows; and a device that was
+ * seen for less than half of the time cannot be called unused. */
+#define PROBE_GPU_COVERAGE_MIN 0.05
+#define PROBE_GPU_COVERAGE_UNUSED 0.5
+
 /* One device, or all of them together. */
 typedef struct {
     bool total_valid, utilization_valid, controller_valid, used_valid;
@@ -17,6 +22,7 @@ typedef struct {
     double used_pct, peak_used_pct; /* percent of total; valid when total and used are */
     uint64_t avg_used_mib, peak_used_mib;
     double coverage; /* 0 to 1; valid with utilization */
+    bool unused;     /* every device was watched for long enough, and never busy */
 } probe_gpu_figures;
 
 void probe_gpu_device_figures(const probe_gpu_device *device, int64_t realtime_ns,

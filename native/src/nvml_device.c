@@ -1,13 +1,19 @@
 #include "nvml_device.h"
 
 #include "clock.h"
+#include "nvml_clock.h"
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* A gap of more than this many periods between two driver samples is a hole in the history, not a
  * late sample. */
 static const int64_t gap_periods = 3;
+
+/* For a ring without entries: the usual spacing, rounded up. */
+static const int64_t unknown_period_ns = 250 * PROBE_NS_PER_MS;
+
+/* An entry may be newer than "now", by the time that the driver takes to answer. */
+static const int64_t entry_late_ns = PROBE_NS_PER_S;
 
 nvml_class nvml_classify(nvml_return code) {
     switch (code) {
@@ -64,7 +70,7 @@ static void open_ring(nvml_reader *reader, const nvml_api *api, int type, nvml_r
 
 nvml_class nvml_reader_open(nvml_reader *reader, const nvml_api *api, nvml_device handle, int index,
                             probe_gpu_device *out) {
-    *reader = (nvml_reader){.handle = handle, .out = out};
+    *reader = (nvml_reader){.handle = handle, .out = out, .clock_ns = nvml_read_clock};
     out->index = index;
     probe_profile_init(&out->profile, 100 * PROBE_NS_PER_MS);
     if (api->name(handle, out->name, sizeof out->name) != NVML_OK) {
@@ -128,26 +134,6 @@ static uint32_t sample_pct(const nvml_sample *sample, int value_type) {
     return value > 100 ? 100 : (uint32_t)value;
 }
 
-/* Driver time is microseconds since 1970 on most drivers, since boot on others; anything else is
- * taken as relative to its newest entry, which cannot be in the future. */
-static void learn_clock(nvml_reader *reader, unsigned long long newest_us, int64_t now_ns) {
-    const clockid_t clocks[] = {CLOCK_REALTIME, CLOCK_BOOTTIME};
-    int64_t newest_ns = (int64_t)newest_us * 1000;
-    reader->clock_offset_ns = newest_ns - now_ns;
-    for (size_t i = 0; i < sizeof clocks / sizeof clocks[0]; i++) {
-        struct timespec t;
-        if (clock_gettime(clocks[i], &t) != 0) {
-            continue;
-        }
-        int64_t clock_ns = (int64_t)t.tv_sec * PROBE_NS_PER_S + t.tv_nsec;
-        if (llabs(newest_ns - clock_ns) < 60 * PROBE_NS_PER_S) {
-            reader->clock_offset_ns = clock_ns - now_ns;
-            break;
-        }
-    }
-    reader->clock_known = true;
-}
-
 static int by_value(const void *a, const void *b) {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return (x > y) - (x < y);
@@ -187,9 +173,12 @@ static void add_reading(const sink *to, int64_t from_ns, int64_t to_ns, uint32_t
  * idle devices, unless the ring was full: then entries were overwritten, and their time stays
  * unknown. */
 static void add_entry(nvml_ring *ring, int64_t end_ns, uint32_t pct, bool overrun, const sink *to) {
+    if (ring->has_previous && end_ns <= ring->previous_ns) {
+        return; /* its clock was set: that time is known already */
+    }
     int64_t from_ns = ring->has_previous ? ring->previous_ns : end_ns - ring->period_ns;
     if (ring->period_ns > 0 && end_ns - from_ns > gap_periods * ring->period_ns) {
-        if (!overrun) {
+        if (!overrun && !ring->broken) {
             add_reading(to, from_ns, end_ns - ring->period_ns, 0);
         }
         from_ns = end_ns - ring->period_ns;
@@ -197,6 +186,7 @@ static void add_entry(nvml_ring *ring, int64_t end_ns, uint32_t pct, bool overru
     add_reading(to, from_ns, end_ns, pct);
     ring->previous_ns = end_ns;
     ring->has_previous = true;
+    ring->broken = false;
 }
 
 static nvml_return drain(nvml_reader *reader, const nvml_api *api, int type, nvml_ring *ring,
@@ -210,39 +200,51 @@ static nvml_return drain(nvml_reader *reader, const nvml_api *api, int type, nvm
     }
     qsort(reader->samples, count, sizeof reader->samples[0],
           by_time); /* the order is not documented */
-    if (!reader->clock_known) {
-        learn_clock(reader, reader->samples[count - 1].timestamp_us, now_ns);
+    int64_t newest_ns = (int64_t)reader->samples[count - 1].timestamp_us * 1000;
+    int64_t late_ns = reader->driver_clock == CLOCK_MONOTONIC ? 0 : entry_late_ns;
+    if (!reader->clock_known ||
+        (newest_ns - reader->clock_offset_ns > now_ns + late_ns && !reader->stepped_back)) {
+        nvml_learn_clock(reader, newest_ns, now_ns);
     }
     if (ring->period_ns == 0) {
         learn_period(ring, reader->samples, count);
     }
+    code = NVML_E_NOT_FOUND;
     for (unsigned int i = 0; i < count; i++) {
         const nvml_sample *sample = &reader->samples[i];
         if (sample->timestamp_us <= ring->last_seen_us) {
             continue; /* a driver that repeats itself */
         }
         int64_t end_ns = (int64_t)sample->timestamp_us * 1000 - reader->clock_offset_ns;
+        if (end_ns > now_ns) {
+            break; /* it comes again; or it was stamped before the clock was set back */
+        }
         add_entry(ring, end_ns, sample_pct(sample, value_type), i == 0 && count >= ring->capacity,
                   to);
         ring->last_seen_us = sample->timestamp_us;
+        code = NVML_OK;
     }
-    return NVML_OK;
+    return code;
 }
 
-/* No new entry for several periods: the ring is dry. One reading of the current rates stands for
- * the time since. */
+/* No new entry for several periods, or none ever: the ring is dry. One reading of the current rates
+ * stands for the time since. */
 static void fill_dry(nvml_reader *reader, const nvml_api *api, nvml_ring *ring, int64_t now_ns,
                      const sink *to) {
     nvml_utilization rates;
-    bool dry = ring->has_previous && ring->period_ns > 0 &&
-               now_ns - ring->previous_ns > (gap_periods + 1) * ring->period_ns;
+    int64_t period_ns = ring->period_ns > 0 ? ring->period_ns : unknown_period_ns;
+    bool dry = now_ns - ring->previous_ns > (gap_periods + 1) * period_ns;
     if (!dry || api->utilization(reader->handle, &rates) != NVML_OK) {
         return;
     }
     uint32_t pct = ring == &reader->gpu_ring ? rates.gpu : rates.memory;
-    int64_t until_ns = now_ns - ring->period_ns; /* an entry for the last period may still come */
-    add_reading(to, ring->previous_ns, until_ns, pct > 100 ? 100 : pct);
+    int64_t until_ns = now_ns - period_ns; /* an entry for the last period may still come */
+    if (!ring->broken) {                   /* else entries of that time were lost */
+        add_reading(to, ring->previous_ns, until_ns, pct > 100 ? 100 : pct);
+    }
     ring->previous_ns = until_ns;
+    ring->has_previous = true;
+    ring->broken = false;
 }
 
 static nvml_class poll_rates(nvml_reader *reader, const nvml_api *api, int64_t now_ns,
@@ -269,6 +271,7 @@ nvml_class nvml_reader_utilization(nvml_reader *reader, const nvml_api *api, int
                                    probe_union *u, int64_t *known_ns) {
     probe_gpu_device *out = reader->out;
     *known_ns = now_ns;
+    nvml_follow_clock(reader, now_ns);
     nvml_class result = NVML_FEATURE_ABSENT;
     if (reader->gpu_ring.supported) {
         const sink gpu = {&out->gpu, &out->profile, u};

@@ -7,11 +7,13 @@
 #include "nvml_api.h"
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 /* One ring of driver samples. */
 typedef struct {
     bool supported;
     bool has_previous;
+    bool broken;                     /* the driver's clock has stepped since the last entry */
     unsigned long long last_seen_us; /* as the driver counts */
     int64_t previous_ns;             /* end of the last interval, since the start of the task */
     int64_t period_ns;               /* median spacing; 0: not known yet */
@@ -22,8 +24,11 @@ typedef struct {
     nvml_device handle;
     probe_gpu_device *out; /* in the helper's snapshot */
     nvml_ring gpu_ring, memory_ring;
-    bool clock_known;
+    int64_t (*clock_ns)(clockid_t id);
+    bool clock_known, stepped_back;
+    clockid_t driver_clock;  /* what the driver stamps with; CLOCK_MONOTONIC: a clock of its own */
     int64_t clock_offset_ns; /* driver time minus time since the start of the task */
+    int64_t start_ns;        /* of the task, CLOCK_MONOTONIC */
     bool rates_absent;       /* the driver will never tell; do not ask again */
     int64_t previous_rates_ns;
     bool energy_known;

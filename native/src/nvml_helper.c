@@ -21,8 +21,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The rings hold ten seconds or more: a drain every few seconds sees every entry. */
-static const int64_t drain_min_ns = 2 * PROBE_NS_PER_S, drain_max_ns = 5 * PROBE_NS_PER_S;
+/* The rings hold ten seconds or more: a drain every few seconds sees every entry. In the first
+ * second, so that a helper that does not live long has something to tell, they are closer. */
+static const int64_t drain_min_ns = 2 * PROBE_NS_PER_S, drain_max_ns = 5 * PROBE_NS_PER_S,
+                     early_ns = PROBE_NS_PER_S, drain_early_ns = 500 * PROBE_NS_PER_MS;
 
 typedef struct {
     nvml_api api;
@@ -205,7 +207,8 @@ static void tick(helper *h, bool last) {
     }
     if (last || now >= h->next_drain_ns) {
         read_utilization(h);
-        h->next_drain_ns = now + (polls_rates(h) ? jitter(h, h->interval_ns) : h->drain_ns);
+        int64_t pause_ns = now < early_ns ? drain_early_ns : h->drain_ns;
+        h->next_drain_ns = now + (polls_rates(h) ? jitter(h, h->interval_ns) : pause_ns);
     }
     h->snapshot.final = last;
     publish(h);

@@ -86,8 +86,15 @@ static void add_verdict(writer *w, const probe_trace *trace, const probe_gpu_fig
         add(w, "no GPU was visible");
     } else if (!figures->utilization_valid) {
         add(w, "GPU utilization could not be measured");
-    } else if (figures->peak_pct == 0) {
+    } else if (figures->unused) {
         add(w, "GPU never used");
+    } else if (figures->coverage < PROBE_GPU_COVERAGE_UNUSED) {
+        add(w, "GPU observed only %.0f %% of the time", 100 * figures->coverage);
+        if (figures->peak_pct > 0) {
+            add(w, ", and busy %lld %% of that", (long long)figures->pct);
+        }
+    } else if (figures->peak_pct == 0) {
+        add(w, "not every GPU could be observed, and none was seen busy");
     } else {
         add(w, "GPU busy %lld %% of the time", (long long)figures->pct);
     }

@@ -124,8 +124,10 @@ static void write_sources(probe_json *json, const probe_trace *trace) {
     }
     for (int i = 0; has_gpu_block(trace) && i < trace->gpu->count; i++) {
         const probe_gpu_device *device = &trace->gpu->device[i];
-        if (device->gpu.covered_ns >
-            0) { /* devices of one host share their sources; each has its own beside it */
+        probe_gpu_figures figures;
+        probe_gpu_device_figures(device, trace->realtime_ns, &figures);
+        if (figures.utilization_valid) { /* devices of one host share their sources; each has its
+                                            own beside it */
             probe_json_string(json, "gpu.utilization", probe_utilization_source_name(device));
             break;
         }

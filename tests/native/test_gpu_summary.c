@@ -64,6 +64,37 @@ static void what_was_not_measured_is_not_valid(void) {
     CHECK(!all.total_valid && !all.utilization_valid && !all.controller_valid && !all.used_valid);
 }
 
+static void a_glimpse_is_not_a_measurement(void) {
+    static probe_gpu_snapshot gpu = {.count = 1};
+    fill(&gpu.device[0], 60, 20, 4000); /* ten seconds */
+    probe_gpu_figures one, all;
+    probe_gpu_device_figures(&gpu.device[0], 201 * second, &one);
+    probe_gpu_total_figures(&gpu, 201 * second, &all);
+    CHECK(!one.utilization_valid && !one.controller_valid && one.used_valid);
+    CHECK(!all.utilization_valid && !all.controller_valid && all.used_valid);
+    probe_gpu_device_figures(&gpu.device[0], 200 * second, &one);
+    probe_gpu_total_figures(&gpu, 200 * second, &all);
+    CHECK(one.utilization_valid && one.controller_valid && one.coverage == 0.05);
+    CHECK(all.utilization_valid && all.controller_valid && all.pct == 60);
+}
+
+static void unused_is_what_was_seen_to_be_unused(void) {
+    static probe_gpu_snapshot gpu = {.count = 2};
+    fill(&gpu.device[0], 0, 0, 10);
+    fill(&gpu.device[1], 0, 0, 10);
+    probe_gpu_figures all;
+    probe_gpu_total_figures(&gpu, 20 * second, &all);
+    CHECK(all.unused);
+    probe_gpu_total_figures(&gpu, 21 * second, &all);
+    CHECK(!all.unused && all.utilization_valid); /* less than half of the time was seen */
+    gpu.device[1].gpu = (probe_utilization){0};
+    probe_gpu_total_figures(&gpu, 10 * second, &all);
+    CHECK(!all.unused && all.utilization_valid); /* nobody looked at the other one */
+    fill(&gpu.device[1], 1, 0, 10);
+    probe_gpu_total_figures(&gpu, 10 * second, &all);
+    CHECK(!all.unused);
+}
+
 static void percent_is_rounded_half_up_and_mib_are_cut(void) {
     static probe_gpu_device device = {.mem_total_bytes = 15360 * mib};
     probe_utilization_add(&device.gpu, 0, second, 1);
@@ -83,6 +114,8 @@ int main(void) {
     one_device_is_its_own_total();
     several_devices_are_one_value();
     what_was_not_measured_is_not_valid();
+    a_glimpse_is_not_a_measurement();
+    unused_is_what_was_seen_to_be_unused();
     percent_is_rounded_half_up_and_mib_are_cut();
     return check_failures();
 }

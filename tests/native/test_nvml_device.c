@@ -1,122 +1,5 @@
 /* The ladder of sources, against a driver made of tables: times are invented, nothing waits. */
-#include "check.h"
-#include "clock.h"
-#include "nvml_device.h"
-
-#include <stdlib.h>
-#include <time.h>
-
-enum { PERIOD_US = 100000, ENTRIES_MAX = 64 };
-
-/* What the driver answers. */
-static struct {
-    nvml_return samples_code, rates_code, v1_code, v2_code;
-    unsigned int capacity, count;
-    nvml_sample entry[ENTRIES_MAX];
-    nvml_utilization rates;
-    nvml_memory v1;
-    nvml_memory_v2 v2;
-    unsigned long long energy_mj, throttle;
-    int rates_calls;
-} driver;
-
-static nvml_return fake_samples(nvml_device device, int type, unsigned long long last_seen,
-                                int *value_type, unsigned int *count, nvml_sample *out) {
-    (void)device;
-    (void)type;
-    if (driver.samples_code != NVML_OK) {
-        return driver.samples_code;
-    }
-    *value_type = NVML_VALUE_UNSIGNED_INT;
-    if (out == NULL) {
-        *count = driver.capacity;
-        return NVML_OK;
-    }
-    unsigned int n = 0;
-    for (unsigned int i = 0; i < driver.count; i++) {
-        if (driver.entry[i].timestamp_us > last_seen) {
-            out[n++] = driver.entry[i];
-        }
-    }
-    *count = n;
-    return n == 0 ? NVML_E_NOT_FOUND : NVML_OK;
-}
-
-static nvml_return fake_rates(nvml_device device, nvml_utilization *rates) {
-    (void)device;
-    driver.rates_calls++;
-    *rates = driver.rates;
-    return driver.rates_code;
-}
-
-static nvml_return fake_memory(nvml_device device, nvml_memory *memory) {
-    (void)device;
-    *memory = driver.v1;
-    return driver.v1_code;
-}
-
-static nvml_return fake_memory_v2(nvml_device device, nvml_memory_v2 *memory) {
-    (void)device;
-    *memory = driver.v2;
-    return driver.v2_code;
-}
-
-static nvml_return fake_text(nvml_device device, char *text, unsigned int size) {
-    (void)device;
-    (void)snprintf(text, size, "fake");
-    return NVML_OK;
-}
-
-static nvml_return fake_energy(nvml_device device, unsigned long long *mj) {
-    (void)device;
-    *mj = driver.energy_mj;
-    return NVML_OK;
-}
-
-static nvml_return fake_throttle(nvml_device device, unsigned long long *bits) {
-    (void)device;
-    *bits = driver.throttle;
-    return NVML_OK;
-}
-
-static const nvml_api api = {
-    .name = fake_text,
-    .uuid = fake_text,
-    .utilization = fake_rates,
-    .samples = fake_samples,
-    .memory = fake_memory,
-    .memory_v2 = fake_memory_v2,
-    .energy = fake_energy,
-    .throttle = fake_throttle,
-};
-
-static nvml_reader reader;
-static probe_gpu_device device;
-static probe_union busy;
-
-/* A fresh reader on a driver whose clock shows origin_us at the start of the task. */
-static void begin(void) {
-    free(reader.samples);
-    memset(&driver, 0, sizeof driver);
-    device = (probe_gpu_device){0};
-    busy = (probe_union){0};
-    driver.capacity = ENTRIES_MAX;
-    driver.samples_code = NVML_OK;
-}
-
-static void open_reader(void) {
-    CHECK_INT(nvml_reader_open(&reader, &api, NULL, 0, &device), NVML_GOOD);
-}
-
-static void entry(unsigned long long at_us, unsigned int pct) {
-    driver.entry[driver.count++] = (nvml_sample){.timestamp_us = at_us, .value = {.ui = pct}};
-}
-
-/* Reads at now_ms after the start. */
-static nvml_class read_at(int64_t now_ms) {
-    int64_t known = 0;
-    return nvml_reader_utilization(&reader, &api, now_ms * PROBE_NS_PER_MS, &busy, &known);
-}
+#include "nvml_fixture.h"
 
 static unsigned long long clock_us(clockid_t id) {
     struct timespec t;
@@ -176,6 +59,30 @@ static void a_dry_ring_is_filled_with_what_the_device_does_now(void) {
     CHECK_INT(read_at(5000), NVML_GOOD);
     CHECK_INT(device.gpu.covered_ns, 5000 * PROBE_NS_PER_MS);
     CHECK_INT(device.gpu.busy_ns, 600 * PROBE_NS_PER_MS);
+}
+
+static void a_ring_that_is_dry_from_the_start_is_an_idle_device(void) {
+    begin();
+    open_reader();
+    CHECK_INT(read_at(20), NVML_TRANSIENT);
+    CHECK_INT(driver.rates_calls, 0); /* entries may still come */
+    CHECK_INT(read_at(3000), NVML_TRANSIENT);
+    CHECK(device.gpu.covered_ns >= 2500 * PROBE_NS_PER_MS);
+    CHECK(device.gpu.covered_ns <= 3000 * PROBE_NS_PER_MS);
+    CHECK_INT(device.gpu.busy_ns, 0);
+    CHECK(device.memory.covered_ns > 0);
+    for (unsigned int i = 31; i <= 40; i++) {
+        entry(100000000000ULL + i * PERIOD_US, 70);
+    }
+    CHECK_INT(read_at(4000), NVML_GOOD);
+    CHECK_INT(device.gpu.covered_ns, 4000 * PROBE_NS_PER_MS);
+    CHECK(device.gpu.busy_ns >= 1000 * PROBE_NS_PER_MS);
+    CHECK(device.gpu.busy_ns <= 1200 * PROBE_NS_PER_MS);
+    begin();
+    driver.rates_code = NVML_E_NOT_SUPPORTED; /* nobody tells: nothing is known */
+    open_reader();
+    CHECK_INT(read_at(3000), NVML_TRANSIENT);
+    CHECK_INT(device.gpu.covered_ns, 0);
 }
 
 static void overwritten_entries_stay_unknown(void) {
@@ -299,6 +206,7 @@ int main(void) {
     history_from_before_the_task_is_dropped();
     the_drivers_clock_is_recognised();
     a_dry_ring_is_filled_with_what_the_device_does_now();
+    a_ring_that_is_dry_from_the_start_is_an_idle_device();
     overwritten_entries_stay_unknown();
     impossible_percentages_are_clamped();
     without_a_ring_rates_are_polled_and_without_rates_nothing();
