@@ -1,3 +1,4 @@
+import json
 import logging
 import os
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ from collector.collect import (
     collect_directories,
     collect_task,
 )
+from collector.sinks import encode_jsonl, record_row
 from collector.trace import read_exit_status, read_trace
 from helpers.builders import (
     HASHED_PATH,
@@ -237,7 +239,7 @@ def test_a_wrapped_command_without_executor_is_a_whole_record(tmp_path: Path) ->
     assert record["realtime"] == 1000
 
 
-@pytest.mark.parametrize("content", [b"", b"x", b"1.5", b"1" * 100])
+@pytest.mark.parametrize("content", [b"", b"x", b"1.5", b"1" * 100, b"9" * 23, b"-2147483649"])
 def test_a_broken_exit_file_leaves_the_trace_to_decide(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, content: bytes
 ) -> None:
@@ -288,6 +290,25 @@ def test_sc_003_an_error_in_one_task_leaves_the_others_alone(
     assert [record["status"] for record in records] == ["COMPLETED", None, "COMPLETED"]
     assert [record["task_id"] for record in records] == ["1", "2", "3"]
     assert "the record is incomplete" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "content"),
+    [
+        (b"99999999999999999999999", trace()),
+        (None, trace(probe=probe_block(signal=2**64 - 1))),
+        (0, trace(proc=proc_block(vmem=2**63 - 1))),
+        (0, trace(probe=probe_block(start_ms=-9, written_ms=2**64 - 1), proc=...)),
+        (0, trace(probe=probe_block(start_ms=True), proc=...)),
+    ],
+)
+def test_sc_003_fr_006_numbers_that_cannot_be_cost_only_themselves(
+    tmp_path: Path, exit_code: int | bytes | None, content: dict[str, Any]
+) -> None:
+    record = collect_task(task_directory(tmp_path, trace=content, exit_code=exit_code), ON)
+    assert json.loads(encode_jsonl([record_row(record)]))["gpu_metrics"] == gpu_block()
+    numbers = [value for value in record.to_dict().values() if isinstance(value, int)]
+    assert all(type(value) is int and 0 <= value < 2**63 for value in numbers)
 
 
 def test_the_order_does_not_depend_on_how_the_directories_were_named(

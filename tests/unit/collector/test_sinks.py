@@ -6,7 +6,15 @@ import pytest
 from collector.errors import SinkRejected
 from collector.files import write_atomic
 from collector.record import FIELDS, GPU_KEYS
-from collector.sinks import JsonlSink, Sink, TsvSink, check_target, encode_tsv, write_target
+from collector.sinks import (
+    JsonlSink,
+    Sink,
+    TsvSink,
+    check_target,
+    encode_jsonl,
+    encode_tsv,
+    write_target,
+)
 from helpers.builders import gpu_block, record, sample_trace
 
 
@@ -37,6 +45,15 @@ def test_as_1_key_the_gpu_block_of_the_sample_is_written_untouched_and_in_order(
     path = tmp_path / "r.jsonl"
     JsonlSink(path=path).write([record(gpu=gpu)])
     assert list(json.loads(path.read_text())["gpu_metrics"].items()) == list(gpu.items())
+
+
+def test_sc_003_a_value_that_json_cannot_hold_costs_only_itself(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    rows: list[dict[str, object]] = [{"a": 1}, {"a": 2**64, "b": [2**64], "c": 3}, {"a": 4}]
+    lines = [json.loads(line) for line in encode_jsonl(rows).splitlines()]
+    assert lines == [{"a": 1}, {"a": None, "b": None, "c": 3}, {"a": 4}]
+    assert "a, b" in caplog.text
 
 
 def test_a_tsv_row_has_the_44_fields_and_twelve_gpu_columns(tmp_path: Path) -> None:

@@ -47,6 +47,13 @@ def test_without_an_exit_file_a_final_trace_decides(
     assert (outcome.status, outcome.exit_status) == (status, exit_status)
 
 
+@pytest.mark.parametrize(
+    "damaged", [{"signal": 2**64 - 1}, {"signal": True}, {"exit": True}, {"exit": 2**63}]
+)
+def test_sc_003_an_end_that_cannot_be_is_no_evidence(host: Host, damaged: dict[str, int]) -> None:
+    assert outcome_of(None, probe_block(state="final", **damaged), host=host) == Outcome()
+
+
 @pytest.mark.parametrize("probe", [None, {}, {"state": "new-state"}, {"state": ["running"]}])
 def test_without_evidence_nothing_is_claimed(host: Host, probe: dict[str, object] | None) -> None:
     assert outcome_of(None, probe, host=host) == Outcome()
