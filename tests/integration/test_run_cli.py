@@ -71,6 +71,14 @@ def work_directories(launch: Path) -> list[Path]:
     return sorted((launch / "work").glob("??/*"))
 
 
+def runs(pid: int) -> bool:
+    """Say whether a process runs; a zombie whose parent is slow does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 def test_b_4_b_7_the_second_of_three_repeats_fails(launch: Path, bench: Bench) -> None:
     command = counting(launch, "echo $n > out.txt; echo oh no >&2; test $n != 2 || exit 3")
     done = bench("--file", "b.tsv", "--repeats", "3", "--emit", "out.txt", "--", *command)
@@ -368,6 +376,23 @@ def test_an_ending_signal_ends_the_task_first(
     exit_files = list((launch / "work").glob("??/*/.exitcode"))
     assert [file.read_text() for file in exit_files] == ["143\n"]
     assert work_directories(launch) == [file.parent for file in exit_files]
+
+
+def test_an_interrupt_ends_what_the_command_started_too(
+    launch: Path, environment: dict[str, str]
+) -> None:
+    started, never = launch / "started", launch / "never"
+    os.mkfifo(started)
+    os.mkfifo(never)
+    script = f"cat {never} & echo $! > {started}; wait; echo"
+    words = ["run", "--file", "b.tsv", "--quiet", "--", "sh", "-c", script]
+    with subprocess.Popen(
+        [*GPU_BENCH, *words], cwd=launch, env=environment, stderr=subprocess.DEVNULL
+    ) as process:
+        pid = int(started.read_text())
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=TIMEOUT_S) == 130
+    assert not runs(pid)
 
 
 def test_an_interrupt_says_where_the_finished_repeats_are(
