@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import platform
+import shlex
 import signal
 import subprocess
 import sys
@@ -164,6 +165,42 @@ def test_the_table_and_the_notices(launch: Path, bench: Bench) -> None:
     assert done.stderr.endswith("written to b.tsv\n")
 
 
+@pytest.mark.parametrize("output", [">&-", "> /dev/full", "| true"])
+def test_a_table_that_cannot_be_written_costs_nothing_else(
+    launch: Path, environment: dict[str, str], output: str
+) -> None:
+    words = ["run", "--file", "b.tsv", "--emit", "out.txt", "--", "sh", "-c", "touch out.txt"]
+    script = f"{{ sleep 0.2; {shlex.join([*GPU_BENCH, *words])}; echo $? >&2; }} {output}"
+    done = subprocess.run(
+        ["sh", "-c", script],
+        cwd=launch,
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    *notices, status = done.stderr.splitlines()
+    assert status == "0"
+    (warning,) = [line for line in notices if "warning" in line]
+    assert warning.startswith("gpu-bench: warning: the table cannot be written: ")
+    assert (launch / "out.txt").exists()
+    assert len(rows_of(launch / "b.tsv")) == 1
+
+
+@pytest.mark.parametrize("output", [">&-", "> /dev/full"])
+def test_records_that_cannot_be_written_are_one_error(
+    launch: Path, environment: dict[str, str], output: str
+) -> None:
+    script = f"{shlex.join([*GPU_BENCH, 'collect', str(launch)])} {output}"
+    (launch / ".exitcode").write_text("0")
+    done = subprocess.run(
+        ["sh", "-c", script], env=environment, stderr=subprocess.PIPE, text=True, check=False
+    )
+    assert done.returncode == 125
+    (error,) = done.stderr.splitlines()
+    assert error.startswith("gpu-bench: error: standard output cannot be written: ")
+
+
 def test_arguments_that_exist_are_linked_and_the_command_can_be_rerun(
     launch: Path, bench: Bench
 ) -> None:
@@ -246,6 +283,7 @@ def test_outputs_are_not_written_over_an_existing_file(launch: Path, bench: Benc
         (["--file", "b.tsv", "--repeats", "0"], "error: --repeats 0: at least 1\n"),
         (["--file", "b.tsv", "--input", "none"], "no such file"),
         (["--file", "b.tsv", "--emit", "../x"], "without .."),
+        (["--file", "b.tsv", "--emit", "**x"], "error: --emit **x: "),
         (["--file", "b.tsv", "--emit", "taken"], "exists already"),
         (["--file", "b.tsv", "--here", "--emit", "x"], "do not apply"),
         (["--file", "b.tsv", "--work-dir", "taken"], "--work-dir taken: "),
