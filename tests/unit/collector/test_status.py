@@ -107,6 +107,13 @@ def test_a_writer_that_cannot_be_identified_is_not_gone(host: Host, missing: str
     assert not writer_is_gone(probe, host)
 
 
+def test_a_writer_that_could_not_tell_its_start_is_not_gone(host: Host) -> None:
+    unknown = {**RUNNING, "pid_start": 0}
+    assert outcome_of(None, unknown, host=host) == Outcome(status="RUNNING")
+    let_run(host)
+    assert outcome_of(None, unknown, host=host) == Outcome(status="RUNNING")
+
+
 def test_a_process_that_cannot_be_read_is_not_gone(host: Host) -> None:
     (host.proc_root / "4711").mkdir()
     (host.proc_root / "4711" / "stat").write_text("4711 (cut")
