@@ -279,6 +279,7 @@ def test_outputs_are_not_written_over_an_existing_file(launch: Path, bench: Benc
     ("words", "reason"),
     [
         (["--file", "b.csv"], "ends in .tsv or .jsonl"),
+        (["--file", "fifo.tsv"], "error: fifo.tsv is not a regular file"),
         (["--file", "none/b.tsv"], "does not exist"),
         (["--file", "b.tsv", "--repeats", "0"], "error: --repeats 0: at least 1\n"),
         (["--file", "b.tsv", "--input", "none"], "no such file"),
@@ -294,6 +295,7 @@ def test_what_cannot_work_is_an_error_before_anything_runs(
     launch: Path, bench: Bench, words: list[str], reason: str
 ) -> None:
     (launch / "taken").touch()
+    os.mkfifo(launch / "fifo.tsv")
     done = bench(*words, "--", "sh", "-c", f"touch {launch}/ran")
     assert done.returncode == 125
     assert reason in done.stderr

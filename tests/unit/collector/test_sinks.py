@@ -1,4 +1,5 @@
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -122,6 +123,41 @@ def test_a_file_is_created_with_the_usual_permissions(tmp_path: Path) -> None:
     (tmp_path / "usual").touch()
     write_atomic(tmp_path / "ours", b"")
     assert (tmp_path / "ours").stat().st_mode == (tmp_path / "usual").stat().st_mode
+
+
+def test_what_is_no_regular_file_is_no_target(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo.tsv")
+    (tmp_path / "device.tsv").symlink_to("/dev/null")
+    (tmp_path / "away.tsv").symlink_to(tmp_path / "none" / "new.tsv")
+    (tmp_path / "loop.tsv").symlink_to("loop.tsv")
+    for name, reason in (
+        ("fifo", "is not a regular file"),
+        ("device", "is not a regular file"),
+        ("away", "does not exist"),
+        ("loop", "links"),
+    ):
+        with pytest.raises(SinkRejected, match=f"{name}.tsv.*{reason}"):
+            check_target(tmp_path / f"{name}.tsv")
+
+
+def test_a_link_to_a_regular_file_or_to_none_yet_is_a_target(tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    (tmp_path / "link.tsv").symlink_to("d/new.tsv")
+    for _ in range(2):
+        check_target(tmp_path / "link.tsv")
+        write_target(tmp_path / "link.tsv", b"new")
+        assert (tmp_path / "d" / "new.tsv").read_bytes() == b"new"
+
+
+def test_a_target_that_cannot_be_looked_at_is_rejected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "stat", fail)
+    with pytest.raises(SinkRejected, match="Permission denied"):
+        check_target(tmp_path / "new.tsv")
 
 
 def test_targets_are_checked_early(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
