@@ -2,6 +2,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,14 @@ import pytest
 
 from collector.executors import LocalExecutor, Task
 from collector.executors.ending import end_group, interrupts_held
+
+
+@pytest.fixture(autouse=True)
+def heard_interrupt() -> Iterator[None]:
+    """A test hears an interrupt, also where it was started in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def started(script: str) -> "subprocess.Popen[bytes]":
