@@ -4,10 +4,11 @@ import csv
 import json
 import os
 import platform
+import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -19,6 +20,18 @@ GPU_BENCH = (sys.executable, "-c", "import sys; from collector.cli import main; 
 TIMEOUT_S = 60
 
 Bench: TypeAlias = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture(autouse=True)
+def heard_signals() -> Iterator[None]:
+    """A test hears the signals that end it, also where it was started in the background."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    ignored = [number for number in numbers if signal.getsignal(number) is signal.SIG_IGN]
+    for number in ignored:
+        signal.signal(number, signal.SIG_DFL)
+    yield
+    for number in ignored:
+        signal.signal(number, signal.SIG_IGN)
 
 
 @pytest.fixture
@@ -69,6 +82,14 @@ def rows_of(file: Path) -> list[dict[str, Any]]:
 
 def work_directories(launch: Path) -> list[Path]:
     return sorted((launch / "work").glob("??/*"))
+
+
+def runs(pid: int) -> bool:
+    """Say whether a process runs; a zombie whose parent is slow does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def test_b_4_b_7_the_second_of_three_repeats_fails(launch: Path, bench: Bench) -> None:
@@ -156,6 +177,42 @@ def test_the_table_and_the_notices(launch: Path, bench: Bench) -> None:
     assert done.stderr.endswith("written to b.tsv\n")
 
 
+@pytest.mark.parametrize("output", [">&-", "> /dev/full", "| true"])
+def test_a_table_that_cannot_be_written_costs_nothing_else(
+    launch: Path, environment: dict[str, str], output: str
+) -> None:
+    words = ["run", "--file", "b.tsv", "--emit", "out.txt", "--", "sh", "-c", "touch out.txt"]
+    script = f"{{ sleep 0.2; {shlex.join([*GPU_BENCH, *words])}; echo $? >&2; }} {output}"
+    done = subprocess.run(
+        ["sh", "-c", script],
+        cwd=launch,
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    *notices, status = done.stderr.splitlines()
+    assert status == "0"
+    (warning,) = [line for line in notices if "warning" in line]
+    assert warning.startswith("gpu-bench: warning: the table cannot be written: ")
+    assert (launch / "out.txt").exists()
+    assert len(rows_of(launch / "b.tsv")) == 1
+
+
+@pytest.mark.parametrize("output", [">&-", "> /dev/full"])
+def test_records_that_cannot_be_written_are_one_error(
+    launch: Path, environment: dict[str, str], output: str
+) -> None:
+    script = f"{shlex.join([*GPU_BENCH, 'collect', str(launch)])} {output}"
+    (launch / ".exitcode").write_text("0")
+    done = subprocess.run(
+        ["sh", "-c", script], env=environment, stderr=subprocess.PIPE, text=True, check=False
+    )
+    assert done.returncode == 125
+    (error,) = done.stderr.splitlines()
+    assert error.startswith("gpu-bench: error: standard output cannot be written: ")
+
+
 def test_arguments_that_exist_are_linked_and_the_command_can_be_rerun(
     launch: Path, bench: Bench
 ) -> None:
@@ -234,10 +291,12 @@ def test_outputs_are_not_written_over_an_existing_file(launch: Path, bench: Benc
     ("words", "reason"),
     [
         (["--file", "b.csv"], "ends in .tsv or .jsonl"),
+        (["--file", "fifo.tsv"], "error: fifo.tsv is not a regular file"),
         (["--file", "none/b.tsv"], "does not exist"),
         (["--file", "b.tsv", "--repeats", "0"], "error: --repeats 0: at least 1\n"),
         (["--file", "b.tsv", "--input", "none"], "no such file"),
         (["--file", "b.tsv", "--emit", "../x"], "without .."),
+        (["--file", "b.tsv", "--emit", "**x"], "error: --emit **x: "),
         (["--file", "b.tsv", "--emit", "taken"], "exists already"),
         (["--file", "b.tsv", "--here", "--emit", "x"], "do not apply"),
         (["--file", "b.tsv", "--work-dir", "taken"], "--work-dir taken: "),
@@ -248,6 +307,7 @@ def test_what_cannot_work_is_an_error_before_anything_runs(
     launch: Path, bench: Bench, words: list[str], reason: str
 ) -> None:
     (launch / "taken").touch()
+    os.mkfifo(launch / "fifo.tsv")
     done = bench(*words, "--", "sh", "-c", f"touch {launch}/ran")
     assert done.returncode == 125
     assert reason in done.stderr
@@ -368,6 +428,23 @@ def test_an_ending_signal_ends_the_task_first(
     exit_files = list((launch / "work").glob("??/*/.exitcode"))
     assert [file.read_text() for file in exit_files] == ["143\n"]
     assert work_directories(launch) == [file.parent for file in exit_files]
+
+
+def test_an_interrupt_ends_what_the_command_started_too(
+    launch: Path, environment: dict[str, str]
+) -> None:
+    started, never = launch / "started", launch / "never"
+    os.mkfifo(started)
+    os.mkfifo(never)
+    script = f"cat {never} & echo $! > {started}; wait; echo"
+    words = ["run", "--file", "b.tsv", "--quiet", "--", "sh", "-c", script]
+    with subprocess.Popen(
+        [*GPU_BENCH, *words], cwd=launch, env=environment, stderr=subprocess.DEVNULL
+    ) as process:
+        pid = int(started.read_text())
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=TIMEOUT_S) == 130
+    assert not runs(pid)
 
 
 def test_an_interrupt_says_where_the_finished_repeats_are(

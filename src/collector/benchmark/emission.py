@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import shutil
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +32,7 @@ def check_patterns(patterns: Iterable[str], *, launch_directory: Path, force: bo
     """Check, before anything runs, the globs of outputs as far as that is possible.
 
     Raises:
-        BenchmarkInvalid: a glob is absolute or leaves the work directory.
+        BenchmarkInvalid: a glob is malformed, absolute, or leaves the work directory.
         OutputRejected: a glob without wildcards names a file that exists already.
     """
     for pattern in patterns:
@@ -40,6 +41,10 @@ def check_patterns(patterns: Iterable[str], *, launch_directory: Path, force: bo
             raise BenchmarkInvalid(
                 f"--emit {pattern}: an output is named relative to the work directory, without .."
             )
+        try:
+            next(iter(Path(os.devnull).glob(pattern)), None)  # looks nowhere, but parses
+        except (ValueError, NotImplementedError, re.error) as error:
+            raise BenchmarkInvalid(f"--emit {pattern}: not a glob: {error}") from error
         target = launch_directory / path
         if not force and target.exists() and not target.is_dir():
             raise _would_replace(target)

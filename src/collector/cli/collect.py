@@ -6,7 +6,9 @@ from argparse import Namespace
 from pathlib import Path
 
 from collector.cli.arguments import UsageError
+from collector.cli.output import write_output
 from collector.collect import CollectOptions, collect_directories
+from collector.errors import SinkRejected
 from collector.sinks import JsonlSink, Sink, TsvSink, check_target, encode_jsonl, record_row
 
 __all__ = ["execute_collect"]
@@ -25,8 +27,7 @@ def execute_collect(arguments: Namespace) -> int:
         places = ", ".join(str(directory) for directory in arguments.directories)
         _say(f"no task directory found at or below {places}")
     if sink is None:
-        sys.stdout.buffer.write(encode_jsonl(record_row(record) for record in records))
-        sys.stdout.buffer.flush()
+        _print(encode_jsonl(record_row(record) for record in records))
     else:
         count = sink.write(records)
         _say(f"{count} {'record' if count == 1 else 'records'} written to {arguments.to}")
@@ -41,6 +42,16 @@ def _sink(path: Path | None) -> Sink | None:
         raise UsageError(f"--to {path}: name a file that ends in .jsonl or .tsv")
     check_target(path)
     return JsonlSink(path=path) if suffix == ".jsonl" else TsvSink(path=path)
+
+
+def _print(lines: bytes) -> None:
+    try:
+        write_output(lines)
+    except BrokenPipeError:
+        raise  # who closes a pipe early knows it
+    except OSError as error:
+        reason = error.strerror or error
+        raise SinkRejected(f"standard output cannot be written: {reason}") from error
 
 
 def _say(message: str) -> None:

@@ -2,12 +2,12 @@
 
 import contextlib
 import logging
-import os
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 
 from collector.cli.arguments import UsageError, parse_arguments
+from collector.cli.output import abandon_output
 from collector.errors import CollectorError
 
 __all__ = ["main"]
@@ -31,8 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _say(getattr(interrupt, "message", "interrupted; nothing was written"))
         return getattr(interrupt, "exit_status", _INTERRUPTED)
     except BrokenPipeError:
-        # The reader has gone. The interpreter's own flush at exit must not fail over it again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        abandon_output()  # the reader has gone
     except Exception as error:
         logging.getLogger(__name__).debug("the error in full", exc_info=True)
         _say(f"error: unexpected {type(error).__name__}: {error}")

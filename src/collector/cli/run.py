@@ -22,6 +22,7 @@ from collector.benchmark import (
     run_benchmark,
 )
 from collector.cli.arguments import UsageError
+from collector.cli.output import write_output
 from collector.cli.table import render_table, wants_color
 from collector.executors import LocalExecutor, find_wrapper, why_not_wrapped
 from collector.files import printable
@@ -156,9 +157,11 @@ class _Talk:
 
     def about_result(self, repeats: list[Repeat]) -> None:
         if not self._quiet:
-            color = wants_color(sys.stdout, os.environ)
-            sys.stdout.write(render_table(repeats, color=color))
-            sys.stdout.flush()
+            color = sys.stdout is not None and wants_color(sys.stdout, os.environ)
+            try:
+                write_output(render_table(repeats, color=color).encode())
+            except OSError as error:  # the benchmark succeeded all the same
+                self.warn(f"the table cannot be written: {error.strerror or error}")
         self.say(f"written to {self._file}")
 
     def say(self, message: str) -> None:

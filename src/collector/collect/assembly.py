@@ -19,6 +19,7 @@ from collector.trace import (
     TASK_FILE,
     TaskFile,
     Trace,
+    counter,
     metrics_of,
     read_command_trace,
     read_exit_status,
@@ -122,12 +123,13 @@ def _read_evidence(directory: Path, enabled: bool, options: CollectOptions) -> _
 def _fill_from_probe(record: TraceRecord) -> None:
     """Take from the probe block what no `.task.json` told: when, and on which machine."""
     probe = record.probe or {}
-    hostname, start_ms, end_ms = (probe.get(key) for key in ("hostname", "start_ms", "written_ms"))
+    hostname = probe.get("hostname")
+    start_ms, end_ms = counter(probe.get("start_ms")), counter(probe.get("written_ms"))
     if record["hostname"] is None and isinstance(hostname, str):
         record["hostname"] = hostname
-    if record["start"] is None and isinstance(start_ms, int):
+    if record["start"] is None:
         record["start"] = start_ms
-    if record["complete"] is None and probe.get("state") == "final" and isinstance(end_ms, int):
+    if record["complete"] is None and probe.get("state") == "final":
         record["complete"] = end_ms
 
 

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -18,20 +19,32 @@ _MARKER_FILES = frozenset({TASK_FILE.name, ".command.sh", EXIT_FILE.name})
 def find_task_directories(roots: Iterable[Path]) -> list[Path]:
     """Return the task directories at and below the given directories, each once, sorted by path.
 
-    Links to directories are not followed (except the roots themselves). Directories below that
-    cannot be listed are logged and left out.
+    Links to directories are not followed (except the roots themselves). Directories that
+    cannot be looked at or listed are logged and left out.
 
     Raises:
         CollectFailed: a root does not exist or is not a directory.
     """
     found: dict[str, Path] = {}
     for root in roots:
-        if not root.is_dir():
-            reason = "is not a directory" if root.exists() else "does not exist"
-            raise CollectFailed(f"{root} {reason}; name a work directory, or a directory above it")
-        for directory in _walk(root):
+        for directory in _walk(root) if _is_root(root) else ():
             found.setdefault(os.path.realpath(directory), directory)
     return sorted(found.values())
+
+
+def _is_root(root: Path) -> bool:
+    try:
+        mode = os.stat(root).st_mode  # noqa: PTH116 - the errors, which Path's tests hide
+    except (FileNotFoundError, NotADirectoryError):
+        reason = "does not exist"
+    except OSError as error:
+        _LOG.warning("%s: cannot be looked at: %s; left out", root, error.strerror or error)
+        return False
+    else:
+        if stat.S_ISDIR(mode):
+            return True
+        reason = "is not a directory"
+    raise CollectFailed(f"{root} {reason}; name a work directory, or a directory above it")
 
 
 def _walk(root: Path) -> Iterator[Path]:

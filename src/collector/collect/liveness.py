@@ -10,6 +10,7 @@ __all__ = ["Host", "local_host", "writer_is_gone"]
 
 _STATE_FIELD = 3  # of /proc/PID/stat, see proc(5)
 _START_TIME_FIELD = 22
+_START_UNKNOWN = 0  # of a writer without /proc
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +58,7 @@ def writer_is_gone(probe: Mapping[str, Any], host: Host) -> bool:
     ):
         return False
     pid, started = probe.get("pid"), probe.get("pid_start")
-    if not isinstance(pid, int) or not isinstance(started, int):
+    if not isinstance(pid, int) or not isinstance(started, int) or started == _START_UNKNOWN:
         return False
     return not _runs(pid, started, host.proc_root)
 

@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from collector.collect.liveness import Host, writer_is_gone
+from collector.trace import counter
 
 __all__ = ["Outcome", "TaskStatus", "outcome_of"]
 
 TaskStatus: TypeAlias = Literal["COMPLETED", "FAILED", "ABORTED", "RUNNING"]
 
 _SIGNAL_BASE = 128
+_LARGEST_STATUS = 255
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,11 +32,18 @@ def outcome_of(exit_status: int | None, probe: Mapping[str, Any] | None, *, host
         return Outcome()
     if state == "running":
         return Outcome(status="ABORTED" if writer_is_gone(probe, host) else "RUNNING")
-    signal = probe.get("signal")
-    if isinstance(signal, int):
-        return _ended(_SIGNAL_BASE + signal)
-    status = probe.get("exit")
-    return _ended(status) if isinstance(status, int) else Outcome(status="COMPLETED")
+    signal, status = probe.get("signal"), probe.get("exit")
+    if signal is not None:
+        return _ended_within(signal, _SIGNAL_BASE)
+    return Outcome(status="COMPLETED") if status is None else _ended_within(status, 0)
+
+
+def _ended_within(stated: object, base: int) -> Outcome:
+    """Take a number of the trace, added to `base`; what no process can end with tells nothing."""
+    number = counter(stated)
+    if number is None or base + number > _LARGEST_STATUS:
+        return Outcome()
+    return _ended(base + number)
 
 
 def _ended(exit_status: int) -> Outcome:

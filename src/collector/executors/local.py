@@ -1,10 +1,7 @@
 """The local executor: tasks run on this machine, one after another, in the order of submission."""
 
-import contextlib
 import logging
-import os
 import platform
-import signal
 import subprocess
 import time
 from collections.abc import Callable
@@ -21,6 +18,7 @@ from collector.executors.directory import (
     populate,
     write_task_file,
 )
+from collector.executors.ending import end_group, interrupts_held
 from collector.executors.wrap import wrap_command
 from collector.trace import EXIT_FILE, write_exit_status
 
@@ -29,7 +27,6 @@ __all__ = ["LocalExecutor"]
 _LOG = logging.getLogger(__name__)
 _SIGNAL_BASE = 128
 _NOT_EXECUTABLE, _NOT_FOUND = 126, 127
-_GRACE_S = 10.0
 
 
 class LocalExecutor:
@@ -87,7 +84,7 @@ class LocalExecutor:
         """Take a task off the queue, or end it if it runs."""
         self._queue.pop(task, None)
         if self._running is not None and self._running[0] == task:
-            _end(self._running[1])
+            end_group(self._running[1])
 
     def _run(self, task: Task, submit_ms: int) -> TaskResult:
         populate(task)
@@ -99,18 +96,20 @@ class LocalExecutor:
             (task.workdir / OUTPUT_FILE).open("wb") as output,
             (task.workdir / ERROR_FILE).open("wb") as errors,
         ):
+            process = None
             try:
-                process = self._start(task, output, errors)
-            except OSError as error:
-                errors.write(f"{error.filename}: {error.strerror}\n".encode(errors="replace"))
-                return self._finish(task, progress, exit_status=_status_of_start(error))
-            progress = replace(progress, native_id=str(process.pid))
-            self._running = (task, process)
-            try:
+                with interrupts_held():  # until there is a process that they can end
+                    process = self._start(task, output, errors)
+                    progress = replace(progress, native_id=str(process.pid))
+                    self._running = (task, process)
                 process.wait()
-            except BaseException:
-                _end(process)
-                self._finish(task, progress, exit_status=_status_of(process))
+            except BaseException as error:
+                if process is not None:
+                    end_group(process)
+                    self._finish(task, progress, exit_status=_status_of(process))
+                elif isinstance(error, OSError):
+                    errors.write(f"{error.filename}: {error.strerror}\n".encode(errors="replace"))
+                    return self._finish(task, progress, exit_status=_status_of_start(error))
                 raise
             finally:
                 self._running = None
@@ -172,14 +171,3 @@ def _status_of(process: subprocess.Popen[bytes]) -> int:
 def _status_of_start(error: OSError) -> int:
     """Return the exit status that a shell gives a command that cannot be started."""
     return _NOT_FOUND if isinstance(error, FileNotFoundError) else _NOT_EXECUTABLE
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a process: politely, and after 10 s or a second interrupt with its whole group."""
-    process.terminate()
-    try:
-        process.wait(timeout=_GRACE_S)
-    except (subprocess.TimeoutExpired, KeyboardInterrupt):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()

@@ -17,7 +17,8 @@ def find_wrapper(environment: Mapping[str, str]) -> Path | None:
     """Find the gpu-probe executable; `None` where there is none.
 
     `GPU_PROBE` decides alone when it is set. Otherwise the executable is looked for beside the
-    Python interpreter, in the directory of installed scripts, and on `PATH`.
+    Python interpreter, in the directory of installed scripts, beside the running program (of a link
+    also beside what it leads to), and on `PATH`.
     """
     named = environment.get(WRAPPER_VARIABLE)
     if named:
@@ -53,7 +54,12 @@ def wrap_command(argv: Sequence[str], *, wrapper: Path | None, workdir: Path) ->
 
 
 def _own_directories() -> tuple[Path, ...]:
-    return Path(sys.executable).parent, Path(sysconfig.get_path("scripts"))
+    python = Path(sys.executable).parent, Path(sysconfig.get_path("scripts"))
+    started_as = sys.argv[0] if sys.argv else ""
+    if not os.path.dirname(started_as):  # noqa: PTH120 - `python -c`: no path
+        return python
+    # An installation of the user's has its scripts elsewhere, and there may be a link to them.
+    return (*python, Path(started_as).absolute().parent, Path(os.path.realpath(started_as)).parent)
 
 
 def _executable(path: Path) -> Path | None:

@@ -1,6 +1,7 @@
 """The file that a sink writes: checked early, replaced late."""
 
 import os
+import stat
 from pathlib import Path
 
 from collector.errors import SinkRejected
@@ -12,12 +13,23 @@ __all__ = ["check_target", "write_target"]
 def check_target(path: Path) -> None:
     """Check, before any work is done, that a file can be written.
 
+    A link to a regular file, or to one that does not exist yet, is as good as that file.
+
     Raises:
-        SinkRejected: its directory does not exist or is not writable, or it is a directory itself.
+        SinkRejected: its directory does not exist or is not writable, or it is there already and no
+            regular file: a directory, a FIFO, a device.
     """
-    directory = path.parent
-    if path.is_dir():
+    try:
+        mode = os.stat(path).st_mode  # noqa: PTH116 - the errors, which Path's tests hide
+    except (FileNotFoundError, NotADirectoryError):
+        mode = None
+    except OSError as error:
+        raise SinkRejected(f"{path}: cannot be looked at: {error.strerror or error}") from error
+    if mode is not None and stat.S_ISDIR(mode):
         raise SinkRejected(f"{path} is a directory; name a file")
+    if mode is not None and not stat.S_ISREG(mode):
+        raise SinkRejected(f"{path} is not a regular file; name one, or a new one")
+    directory = Path(os.path.realpath(path)).parent if path.is_symlink() else path.parent
     if not directory.is_dir():
         raise SinkRejected(f"{path}: the directory {directory} does not exist; create it first")
     if not os.access(directory, os.W_OK | os.X_OK):

@@ -5,6 +5,7 @@ from collector.trace.exit_file import EXIT_FILE, read_exit_status, write_exit_st
 from collector.trace.folding import fold_traces, merge_traces
 from collector.trace.fusion import BESIDE_FILE, TRACE_FILE, Trace, parse_trace, read_trace
 from collector.trace.metrics import metrics_of
+from collector.trace.numbers import counter
 from collector.trace.task_file import TASK_FILE, TaskFile, encode_task_file, read_task_file
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "TRACE_FILE",
     "TaskFile",
     "Trace",
+    "counter",
     "encode_task_file",
     "fold_traces",
     "merge_traces",

@@ -5,8 +5,8 @@ from pathlib import Path
 from collector.errors import TraceMalformed, TraceNotFound
 from collector.files import read_bounded
 from collector.record import FieldValue
-from collector.trace.numbers import decimal_integer
-from collector.units import bytes_from_kib, percent_from_tenths
+from collector.trace.numbers import bytes_of_kib, decimal_integer
+from collector.units import percent_from_tenths
 
 __all__ = ["parse_command_trace", "read_command_trace"]
 
@@ -84,10 +84,5 @@ def _value(name: str, text: str) -> FieldValue:
     if name in _TENTHS:
         return percent_from_tenths(number)
     if name in _KIB:
-        return _bytes(number)
+        return bytes_of_kib(number)
     return number if name in _INTEGERS else None
-
-
-def _bytes(kib: int) -> int | None:
-    size = bytes_from_kib(kib)
-    return size if size < 2**63 else None

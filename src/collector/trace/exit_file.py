@@ -8,6 +8,7 @@ __all__ = ["EXIT_FILE", "read_exit_status", "write_exit_status"]
 
 EXIT_FILE = Path(".exitcode")
 _LIMIT_BYTES = 64
+_INT32_LIMIT = 2**31
 
 
 def read_exit_status(path: Path) -> int | None:
@@ -15,13 +16,16 @@ def read_exit_status(path: Path) -> int | None:
 
     Raises:
         OSError: the file exists but cannot be read.
-        ValueError: the file does not hold a number, as when a disk was full.
+        ValueError: the file does not hold a number of 32 bits, as when a disk was full.
     """
     try:
         text = read_bounded(path, limit_bytes=_LIMIT_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    return int(text)
+    status = int(text)
+    if not -_INT32_LIMIT <= status < _INT32_LIMIT:
+        raise ValueError(f"{status} is no exit status")
+    return status
 
 
 def write_exit_status(path: Path, exit_status: int) -> None:

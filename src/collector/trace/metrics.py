@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 
 from collector.record import FieldValue
 from collector.trace.fusion import Trace
-from collector.trace.numbers import counter
-from collector.units import bytes_from_kib, percent_from_tenths, percent_of
+from collector.trace.numbers import bytes_of_kib, counter
+from collector.units import percent_from_tenths, percent_of
 
 __all__ = ["metrics_of"]
 
@@ -48,7 +48,7 @@ def metrics_of(trace: Trace) -> dict[str, FieldValue]:
         fields |= {field: cgroup(key) for field, key in _MEMORY_FROM_CGROUP.items()}
         fields["%mem"] = _memory_percent(proc, cgroup)
     else:
-        fields |= {field: _bytes(proc(field)) for field in _MEMORY_FROM_CGROUP}
+        fields |= {field: bytes_of_kib(proc(field)) for field in _MEMORY_FROM_CGROUP}
         fields["%mem"] = _percent(proc("pct_mem"))
     return {field: value for field, value in fields.items() if value is not None}
 
@@ -78,10 +78,6 @@ def _memory_percent(proc: _Reading, cgroup: _Reading) -> float | None:
 
 def _percent(tenths: int | None) -> float | None:
     return None if tenths is None else percent_from_tenths(tenths)
-
-
-def _bytes(kib: int | None) -> int | None:
-    return None if kib is None else bytes_from_kib(kib)
 
 
 def _cpu_model(proc: Mapping[str, Any] | None) -> str | None:

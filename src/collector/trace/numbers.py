@@ -2,7 +2,9 @@
 
 import math
 
-__all__ = ["counter", "decimal_integer"]
+from collector.units import bytes_from_kib
+
+__all__ = ["bytes_of_kib", "counter", "decimal_integer"]
 
 _INT64_MAX = 2**63 - 1
 
@@ -25,6 +27,11 @@ def decimal_integer(text: str) -> int | None:
     if not (digits.isascii() and digits.isdecimal() and len(digits) <= 19):
         return None
     return _in_range(int(digits))
+
+
+def bytes_of_kib(kib: int | None) -> int | None:
+    """Return KiB in bytes; `None` where that is no sane size."""
+    return None if kib is None else _in_range(bytes_from_kib(kib))
 
 
 def _in_range(number: int) -> int | None:

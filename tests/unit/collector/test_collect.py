@@ -1,4 +1,3 @@
-import logging
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +10,6 @@ from collector.collect import (
     FusionMode,
     Host,
     MetricsSource,
-    collect_directories,
     collect_task,
 )
 from collector.trace import read_exit_status, read_trace
@@ -153,22 +151,6 @@ def test_as_2_sc_002_a_cpu_task_has_no_gpu_metrics(tmp_path: Path, gpu: object) 
     assert record["realtime"] == 1000
 
 
-@pytest.mark.parametrize("content", [None, b"", b"{", b"[]", b'{"gpu": "T4", "proc": 3}'])
-def test_as_4_sc_003_a_bad_trace_costs_no_standard_metrics(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, content: bytes | None
-) -> None:
-    directory = task_directory(
-        tmp_path, trace=content, exit_code=0, task={"name": "n"}, command_trace=COMMAND_TRACE
-    )
-    with caplog.at_level(logging.DEBUG):
-        record = collect_task(directory, ON)
-    assert record.gpu_metrics is None
-    assert (record["name"], record["status"]) == ("n", "COMPLETED")
-    assert (record["realtime"], record["rchar"]) == (77, 7)
-    assert str(directory / ".fusion" / "trace.json") in caplog.text
-    assert {entry.levelno for entry in caplog.records} == {logging.DEBUG}
-
-
 @pytest.mark.parametrize(
     ("source", "content", "realtime"),
     [
@@ -217,16 +199,6 @@ def test_without_a_task_file_the_path_tells(tmp_path: Path) -> None:
     assert collect_task(task_directory(tmp_path / "ab" / "short"))["hash"] is None
 
 
-def test_a_broken_task_file_costs_only_the_identity(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    directory = task_directory(tmp_path / HASHED_PATH, task=b"{", trace=trace(), exit_code=1)
-    record = collect_task(directory, ON)
-    assert record.gpu_metrics == gpu_block()
-    assert (record["hash"], record["status"]) == ("ab/cdef01", "FAILED")
-    assert ".task.json: not valid JSON" in caplog.text
-
-
 def test_a_wrapped_command_without_executor_is_a_whole_record(tmp_path: Path) -> None:
     content = trace(probe=probe_block(exit=0), proc=proc_block())
     record = collect_task(task_directory(tmp_path, trace=content), ON)
@@ -235,93 +207,6 @@ def test_a_wrapped_command_without_executor_is_a_whole_record(tmp_path: Path) ->
     assert record["start"] == 1_700_000_000_000
     assert record["complete"] == 1_700_000_001_500
     assert record["realtime"] == 1000
-
-
-@pytest.mark.parametrize("content", [b"", b"x", b"1.5", b"1" * 100])
-def test_a_broken_exit_file_leaves_the_trace_to_decide(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, content: bytes
-) -> None:
-    directory = task_directory(tmp_path, trace=trace(probe=probe_block(exit=3)), exit_code=content)
-    record = collect_task(directory, ON)
-    assert (record["status"], record["exit"]) == ("FAILED", 3)
-    assert ".exitcode: no exit status" in caplog.text
-
-
-@pytest.mark.parametrize(
-    "failure", [PermissionError(13, "denied"), TimeoutError(110, "timed out"), OSError(5, "I/O")]
-)
-def test_ec_3_an_unreachable_directory_still_has_a_record(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    failure: OSError,
-) -> None:
-    def fail(*_: object) -> int:
-        raise failure
-
-    directory = task_directory(tmp_path / HASHED_PATH, trace=trace(), task={}, exit_code=0)
-    monkeypatch.setattr(os, "open", fail)
-    record = collect_task(directory, ON)
-    assert record["hash"] == "ab/cdef01"
-    assert record["status"] is None
-    assert "cannot be read" in caplog.text
-
-
-def test_ec_3_a_vanished_directory_still_has_a_record(tmp_path: Path) -> None:
-    record = collect_task(tmp_path / HASHED_PATH, ON)
-    assert record["hash"] == "ab/cdef01"
-
-
-def test_sc_003_an_error_in_one_task_leaves_the_others_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    for index in (1, 2, 3):
-        task_directory(tmp_path / str(index), task={"task_id": str(index)}, exit_code=0)
-
-    def fail_second(path: Path) -> object:
-        if path.parent.name == "2":
-            raise RuntimeError("a bug")
-        return read_exit_status(path)
-
-    monkeypatch.setattr(f"{ASSEMBLY}.read_exit_status", fail_second)
-    records = collect_directories([tmp_path])
-    assert [record["status"] for record in records] == ["COMPLETED", None, "COMPLETED"]
-    assert [record["task_id"] for record in records] == ["1", "2", "3"]
-    assert "the record is incomplete" in caplog.text
-
-
-def test_the_order_does_not_depend_on_how_the_directories_were_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    moved = {"task_id": "1", "workdir": "/where/it/was"}
-    for name in ("a", "b"):
-        task_directory(tmp_path / name, task={**moved, "name": name}, exit_code=0)
-    monkeypatch.chdir(tmp_path)
-    for roots in ([Path("a"), tmp_path / "b"], [Path("b"), tmp_path / "a"], [tmp_path]):
-        assert [record["name"] for record in collect_directories(roots)] == ["a", "b"]
-
-
-def test_ids_that_are_no_numbers_come_after_those_that_are(tmp_path: Path) -> None:
-    ids = {"a": "y", "b": "x", "c": None, "d": "9" * 5000, "e": "10", "f": "٣"}
-    for name, task_id in ids.items():
-        task_directory(tmp_path / name, task={"task_id": task_id, "name": name}, exit_code=0)
-    records = collect_directories([tmp_path])
-    assert [record["name"] for record in records] == ["e", "d", "a", "b", "c", "f"]
-
-
-def test_records_are_in_the_order_of_their_ids_then_paths(tmp_path: Path) -> None:
-    ids = {"a": "10", "b": "9", "c": None, "d": "9", "e": "x"}
-    for name, task_id in ids.items():
-        task_directory(tmp_path / name, task={"task_id": task_id}, exit_code=0)
-    records = collect_directories([tmp_path])
-    assert [Path(str(record["workdir"])).name for record in records] == ["b", "d", "a", "c", "e"]
-
-
-def test_a_directory_can_be_collected_twice_with_the_same_result(tmp_path: Path) -> None:
-    task_directory(tmp_path / "a", task={"task_id": "1"}, trace=trace(), exit_code=0)
-    first, second = (collect_directories([tmp_path], ON) for _ in range(2))
-    assert first == second
-    assert [record.gpu_metrics for record in first] == [record.gpu_metrics for record in second]
 
 
 def test_a_path_that_is_not_utf_8_can_be_written(tmp_path: Path) -> None:

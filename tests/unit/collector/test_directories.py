@@ -64,6 +64,24 @@ def test_a_root_that_is_no_directory_is_an_error(tmp_path: Path, name: str, reas
         find_task_directories([tmp_path, tmp_path / name])
 
 
+def test_ec_3_a_root_that_cannot_be_looked_at_costs_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    good = task_directory(tmp_path / "good", exit_code=0)
+    hidden = tmp_path / "closed" / "hidden"
+    stat = os.stat
+
+    def fail(path: Path, **options: bool) -> object:
+        if Path(path) == hidden:
+            raise PermissionError(13, "Permission denied")
+        return stat(path, **options)
+
+    monkeypatch.setattr(os, "stat", fail)
+    with caplog.at_level(logging.WARNING):
+        assert find_task_directories([hidden, tmp_path / "good"]) == [good]
+    assert f"{hidden}: cannot be looked at: Permission denied; left out" in caplog.text
+
+
 def test_ec_3_a_directory_that_cannot_be_listed_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

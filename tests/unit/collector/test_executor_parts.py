@@ -28,8 +28,9 @@ def executable(path: Path) -> Path:
 
 @pytest.fixture
 def no_installed_wrapper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Directories of interpreter and scripts that hold no gpu-probe."""
+    """Directories of interpreter, scripts and gpu-bench that hold no gpu-probe."""
     monkeypatch.setattr("sys.executable", str(tmp_path / "bin" / "python"))
+    monkeypatch.setattr("sys.argv", [str(tmp_path / "started" / "gpu-bench")])
     monkeypatch.setattr("sysconfig.get_path", lambda _: str(tmp_path / "scripts"))
     return tmp_path
 
@@ -44,11 +45,31 @@ def test_without_a_wrapper_a_command_runs_bare() -> None:
     assert wrap_command(["true", "x"], wrapper=None, workdir=Path("/w")) == ["true", "x"]
 
 
-@pytest.mark.parametrize("place", ["bin", "scripts", "path"])
+@pytest.mark.parametrize("place", ["bin", "scripts", "started", "path"])
 def test_the_wrapper_is_found(no_installed_wrapper: Path, place: str) -> None:
     wrapper = executable(no_installed_wrapper / place / "gpu-probe")
     environment = {"PATH": str(no_installed_wrapper / "path")}
     assert find_wrapper(environment) == wrapper
+
+
+def test_a_link_to_gpu_bench_leads_to_the_wrapper(
+    no_installed_wrapper: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = no_installed_wrapper / "link"
+    link.symlink_to(executable(no_installed_wrapper / "real" / "gpu-bench"))
+    wrapper = executable(no_installed_wrapper / "real" / "gpu-probe")
+    monkeypatch.setattr("sys.argv", [str(link)])
+    assert find_wrapper({"PATH": ""}) == wrapper
+
+
+def test_what_is_no_path_of_a_program_is_not_looked_beside(
+    no_installed_wrapper: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executable(no_installed_wrapper / "gpu-probe")
+    monkeypatch.chdir(no_installed_wrapper)
+    for argv in (["-c"], [""], []):
+        monkeypatch.setattr("sys.argv", argv)
+        assert find_wrapper({"PATH": ""}) is None
 
 
 def test_the_variable_decides_alone(no_installed_wrapper: Path) -> None:
@@ -64,7 +85,7 @@ def test_there_may_be_no_wrapper(no_installed_wrapper: Path) -> None:
     environment = {"PATH": str(no_installed_wrapper)}
     assert find_wrapper(environment) is None
     reason = why_not_wrapped(environment)
-    for place in ("bin", "scripts"):
+    for place in ("bin", "scripts", "started"):
         assert str(no_installed_wrapper / place) in reason
     assert "PATH" in reason
     assert "pip install gpu-probe" in reason

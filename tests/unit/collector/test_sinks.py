@@ -1,4 +1,5 @@
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -6,7 +7,15 @@ import pytest
 from collector.errors import SinkRejected
 from collector.files import write_atomic
 from collector.record import FIELDS, GPU_KEYS
-from collector.sinks import JsonlSink, Sink, TsvSink, check_target, encode_tsv, write_target
+from collector.sinks import (
+    JsonlSink,
+    Sink,
+    TsvSink,
+    check_target,
+    encode_jsonl,
+    encode_tsv,
+    write_target,
+)
 from helpers.builders import gpu_block, record, sample_trace
 
 
@@ -37,6 +46,15 @@ def test_as_1_key_the_gpu_block_of_the_sample_is_written_untouched_and_in_order(
     path = tmp_path / "r.jsonl"
     JsonlSink(path=path).write([record(gpu=gpu)])
     assert list(json.loads(path.read_text())["gpu_metrics"].items()) == list(gpu.items())
+
+
+def test_sc_003_a_value_that_json_cannot_hold_costs_only_itself(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    rows: list[dict[str, object]] = [{"a": 1}, {"a": 2**64, "b": [2**64], "c": 3}, {"a": 4}]
+    lines = [json.loads(line) for line in encode_jsonl(rows).splitlines()]
+    assert lines == [{"a": 1}, {"a": None, "b": None, "c": 3}, {"a": 4}]
+    assert "a, b" in caplog.text
 
 
 def test_a_tsv_row_has_the_44_fields_and_twelve_gpu_columns(tmp_path: Path) -> None:
@@ -105,6 +123,41 @@ def test_a_file_is_created_with_the_usual_permissions(tmp_path: Path) -> None:
     (tmp_path / "usual").touch()
     write_atomic(tmp_path / "ours", b"")
     assert (tmp_path / "ours").stat().st_mode == (tmp_path / "usual").stat().st_mode
+
+
+def test_what_is_no_regular_file_is_no_target(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo.tsv")
+    (tmp_path / "device.tsv").symlink_to("/dev/null")
+    (tmp_path / "away.tsv").symlink_to(tmp_path / "none" / "new.tsv")
+    (tmp_path / "loop.tsv").symlink_to("loop.tsv")
+    for name, reason in (
+        ("fifo", "is not a regular file"),
+        ("device", "is not a regular file"),
+        ("away", "does not exist"),
+        ("loop", "links"),
+    ):
+        with pytest.raises(SinkRejected, match=f"{name}.tsv.*{reason}"):
+            check_target(tmp_path / f"{name}.tsv")
+
+
+def test_a_link_to_a_regular_file_or_to_none_yet_is_a_target(tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    (tmp_path / "link.tsv").symlink_to("d/new.tsv")
+    for _ in range(2):
+        check_target(tmp_path / "link.tsv")
+        write_target(tmp_path / "link.tsv", b"new")
+        assert (tmp_path / "d" / "new.tsv").read_bytes() == b"new"
+
+
+def test_a_target_that_cannot_be_looked_at_is_rejected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "stat", fail)
+    with pytest.raises(SinkRejected, match="Permission denied"):
+        check_target(tmp_path / "new.tsv")
 
 
 def test_targets_are_checked_early(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,6 +47,13 @@ def test_without_an_exit_file_a_final_trace_decides(
     assert (outcome.status, outcome.exit_status) == (status, exit_status)
 
 
+@pytest.mark.parametrize(
+    "damaged", [{"signal": 2**64 - 1}, {"signal": True}, {"exit": True}, {"exit": 2**63}]
+)
+def test_sc_003_an_end_that_cannot_be_is_no_evidence(host: Host, damaged: dict[str, int]) -> None:
+    assert outcome_of(None, probe_block(state="final", **damaged), host=host) == Outcome()
+
+
 @pytest.mark.parametrize("probe", [None, {}, {"state": "new-state"}, {"state": ["running"]}])
 def test_without_evidence_nothing_is_claimed(host: Host, probe: dict[str, object] | None) -> None:
     assert outcome_of(None, probe, host=host) == Outcome()
@@ -98,6 +105,13 @@ def test_without_boot_and_namespace_the_name_of_the_machine_decides(host: Host) 
 def test_a_writer_that_cannot_be_identified_is_not_gone(host: Host, missing: str) -> None:
     probe = {key: value for key, value in RUNNING.items() if key != missing}
     assert not writer_is_gone(probe, host)
+
+
+def test_a_writer_that_could_not_tell_its_start_is_not_gone(host: Host) -> None:
+    unknown = {**RUNNING, "pid_start": 0}
+    assert outcome_of(None, unknown, host=host) == Outcome(status="RUNNING")
+    let_run(host)
+    assert outcome_of(None, unknown, host=host) == Outcome(status="RUNNING")
 
 
 def test_a_process_that_cannot_be_read_is_not_gone(host: Host) -> None:
