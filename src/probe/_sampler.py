@@ -62,6 +62,9 @@ class Sampler:
     (docs/trace-format.md), of this process and its descendants from entry to exit. The same
     trace file is written: ``<workdir>/.fusion/trace.json``.
 
+    Where there is a GPU, the process that talks to its driver is a child of this one while the
+    sampler runs: wait for your own children by their pids, not with ``os.wait()``.
+
     Args:
         workdir: Directory of the trace file, by default the current one; None writes no file.
         trace_file: Write exactly this file instead.
