@@ -121,10 +121,10 @@ static int64_t watch(probe_measurement *m, probe_task *task, probe_audience *ear
     }
 }
 
-static int explain_exec_failure(int code, const char *command) {
+static int explain_exec_failure(int ears, int code, const char *command) {
     char text[PATH_MAX + 256];
     (void)snprintf(text, sizeof text, "gpu-probe: %s: %s\n", command, strerror(code));
-    probe_say(2, text);
+    probe_say(ears, text);
     return code == ENOENT || code == ENOTDIR ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
 
@@ -213,7 +213,7 @@ static int kept_descriptors(void) {
 
 /* Becomes the command: it is measured by another wrapper, outside or inside. */
 static int stand_aside(const probe_options *options) {
-    return explain_exec_failure(probe_task_become(options->command), options->command[0]);
+    return explain_exec_failure(2, probe_task_become(options->command), options->command[0]);
 }
 
 static int run(const probe_options *options) {
@@ -247,12 +247,16 @@ static int run(const probe_options *options) {
     int code = spawn(&task, &m, options->command);
     if (code != 0) {
         probe_measurement_close(&m);
-        return explain_exec_failure(code, options->command[0]);
+        return explain_exec_failure(2, code, options->command[0]);
     }
     drop_inherited(&m, &ears);
     raise_descriptor_limit();
     probe_measurement_begin(&m);
     int64_t end_ns = watch(&m, &task, &ears, &words);
+    if (*task.exec_errno != 0) { /* where the spawn came back before exec */
+        probe_measurement_close(&m);
+        return explain_exec_failure(ears.fd, *task.exec_errno, options->command[0]);
+    }
     const probe_outcome outcome = {
         .exited = WIFEXITED(task.status),
         .exit_status = WIFEXITED(task.status) ? WEXITSTATUS(task.status) : 0,

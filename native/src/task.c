@@ -121,20 +121,19 @@ static int execute(void *argument) {
     return 127; /* clone ends the child: no handlers, no buffers of the parent's */
 }
 
-/* As vfork should be: the parent goes on at the moment of exec, and errno comes back through shared
- * memory. Not by vfork itself, which some libcs make a plain fork on some architectures. */
-static pid_t spawn(execution *e) {
-    enum { STACK = 256 * 1024 };
-    char *stack =
-        mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-    if (stack == MAP_FAILED) {
-        return -1;
+/* As vfork should be: the parent goes on at the moment of exec. Not by vfork itself, which some
+ * libcs make a plain fork on some architectures, as some emulators do with this call: the memory is
+ * shared in any case, so that errno comes back, be it after the parent went on. */
+static execution *spawn(const execution *start, pid_t *pid) {
+    enum { SIZE = 256 * 1024 }; /* the execution, and the child's stack above it */
+    char *shared = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED) {
+        return NULL;
     }
-    pid_t pid = clone(execute, stack + STACK, CLONE_VM | CLONE_VFORK | SIGCHLD, e);
-    int kept = errno;
-    (void)munmap(stack, STACK);
-    errno = kept;
-    return pid;
+    execution *e = (execution *)(void *)shared;
+    *e = *start;
+    *pid = clone(execute, shared + SIZE, CLONE_VM | CLONE_VFORK | SIGCHLD, e);
+    return e;
 }
 
 int probe_task_become(char **command) {
@@ -142,16 +141,18 @@ int probe_task_become(char **command) {
 }
 
 int probe_task_spawn(probe_task *task, char **command, probe_task_groups *groups) {
-    execution e = {.task = task, .parent = getpid(), .command = command, .groups = groups};
-    pid_t pid = spawn(&e);
-    int failed = errno;
-    if (pid < 0) {
-        return failed;
+    const execution start = {
+        .task = task, .parent = getpid(), .command = command, .groups = groups};
+    pid_t pid = -1;
+    execution *e = spawn(&start, &pid);
+    if (e == NULL || pid < 0) {
+        return errno;
     }
-    if (e.code != 0) {
+    if (e->code != 0) {
         (void)waitpid(pid, NULL, 0);
-        return e.code;
+        return e->code;
     }
+    task->exec_errno = &e->code;
     task->pid = pid;
     return 0;
 }

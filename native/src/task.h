@@ -18,6 +18,7 @@ typedef struct {
 
 typedef struct {
     pid_t pid;
+    const volatile int *exec_errno; /* of the child: 0 once it is the command */
     uint64_t
         inherited_mask; /* the kernel's set, as the wrapper found it; the command gets it back */
     struct sigaction inherited_chld;
