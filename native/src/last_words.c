@@ -1,7 +1,7 @@
 #include "last_words.h"
 
+#include "words.h"
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 
 /* Time limits send a warning first: Slurm's KillWait is 30 s, Kubernetes' and docker's grace as
@@ -9,22 +9,7 @@
 static const int64_t warned_recently_ms = 90 * 1000;
 static const double gib = 1073741824.0;
 
-typedef struct {
-    char *out;
-    size_t size, used;
-} writer;
-
-__attribute__((format(printf, 2, 3))) static void add(writer *w, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    int n = vsnprintf(w->out + w->used, w->size - w->used, format, arguments);
-    va_end(arguments);
-    if (n > 0) {
-        w->used += (size_t)n < w->size - w->used ? (size_t)n : w->size - w->used - 1;
-    }
-}
-
-static void add_signal(writer *w, int number) {
+static void add_signal(probe_words *w, int number) {
     static const struct {
         int number;
         const char *name;
@@ -38,26 +23,26 @@ static void add_signal(writer *w, int number) {
     };
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (names[i].number == number) {
-            add(w, "%s", names[i].name);
+            probe_words_add(w, "%s", names[i].name);
             return;
         }
     }
-    add(w, "signal %d", number);
+    probe_words_add(w, "signal %d", number);
 }
 
-static void add_time(writer *w, int64_t ms) {
+static void add_time(probe_words *w, int64_t ms) {
     long long s = ms / 1000;
-    add(w, "%02lld:%02lld:%02lld", s / 3600, s / 60 % 60, s % 60);
+    probe_words_add(w, "%02lld:%02lld:%02lld", s / 3600, s / 60 % 60, s % 60);
 }
 
-static void add_bytes(writer *w, uint64_t bytes) {
+static void add_bytes(probe_words *w, uint64_t bytes) {
     double value = (double)bytes;
     if (value < gib) {
-        add(w, "%.0f MiB", value / 1048576.0);
+        probe_words_add(w, "%.0f MiB", value / 1048576.0);
     } else if (bytes % (UINT64_C(1) << 30) == 0) {
-        add(w, "%.0f GiB", value / gib);
+        probe_words_add(w, "%.0f GiB", value / gib);
     } else {
-        add(w, "%.1f GiB", value / gib);
+        probe_words_add(w, "%.1f GiB", value / gib);
     }
 }
 
@@ -72,18 +57,18 @@ static bool was_oom_killed(const probe_last_words *seen) {
     return seen->oom_kills > 0 && (looks_like_it || !seen->oom_shared);
 }
 
-static void add_end(writer *w, const probe_last_words *seen) {
+static void add_end(probe_words *w, const probe_last_words *seen) {
     if (seen->signal != 0) {
-        add(w, "killed by ");
+        probe_words_add(w, "killed by ");
         add_signal(w, seen->signal);
     } else {
-        add(w, "ended with exit status %d", seen->exit_status);
+        probe_words_add(w, "ended with exit status %d", seen->exit_status);
     }
-    add(w, " at ");
+    probe_words_add(w, " at ");
     add_time(w, seen->elapsed_ms);
     if (warned(seen)) {
         long long s = (seen->elapsed_ms - seen->warned_ms + 500) / 1000;
-        add(w, ", %lld s after a ", s > 0 ? s : 0);
+        probe_words_add(w, ", %lld s after a ", s > 0 ? s : 0);
         add_signal(w, seen->warned_signal);
     }
 }
@@ -94,28 +79,28 @@ bool probe_last_words_format(const probe_last_words *seen, char *out, size_t siz
     if (!died && !(failed && (was_oom_killed(seen) || warned(seen)))) {
         return false;
     }
-    writer w = {.out = out, .size = size};
-    add(&w, "gpu-probe: ");
+    probe_words w = {.out = out, .size = size};
+    probe_words_add(&w, "gpu-probe: ");
     add_end(&w, seen);
     if (seen->rss_bytes > 0) {
-        add(&w, ", peak RSS ");
+        probe_words_add(&w, ", peak RSS ");
         add_bytes(&w, seen->rss_bytes);
         if (seen->limit_bytes > 0) {
-            add(&w, " of ");
+            probe_words_add(&w, " of ");
             add_bytes(&w, seen->limit_bytes);
         }
     }
     if (was_oom_killed(seen)) {
-        add(&w, ", %llu oom kill%s", (unsigned long long)seen->oom_kills,
-            seen->oom_kills == 1 ? "" : "s");
+        probe_words_add(&w, ", %llu oom kill%s", (unsigned long long)seen->oom_kills,
+                        seen->oom_kills == 1 ? "" : "s");
     }
     if (seen->vram_total_mib > 0) {
-        add(&w, ", peak VRAM %.1f of %.1f GiB", (double)seen->vram_used_mib / 1024,
-            (double)seen->vram_total_mib / 1024);
+        probe_words_add(&w, ", peak VRAM %.1f of %.1f GiB", (double)seen->vram_used_mib / 1024,
+                        (double)seen->vram_total_mib / 1024);
     }
     if (seen->gpu_lost) {
-        add(&w, ", a GPU stopped answering");
+        probe_words_add(&w, ", a GPU stopped answering");
     }
-    add(&w, "\n");
+    probe_words_add(&w, "\n");
     return true;
 }

@@ -1,58 +1,42 @@
 #include "report.h"
 
 #include "gpu_summary.h"
-#include <stdarg.h>
+#include "words.h"
 #include <stdio.h>
 #include <string.h>
 
 enum { SPARK_COLUMNS = 30 };
 
-typedef struct {
-    char *out;
-    size_t size, used;
-    bool unicode;
-} writer;
-
-__attribute__((format(printf, 2, 3))) static void add(writer *w, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    int n = vsnprintf(w->out + w->used, w->size - w->used, format, arguments);
-    va_end(arguments);
-    if (n > 0) {
-        w->used += (size_t)n < w->size - w->used ? (size_t)n : w->size - w->used - 1;
-    }
+static void label(probe_words *w, const char *name) {
+    probe_words_add(w, "  %-8s", name);
 }
 
-static void label(writer *w, const char *name) {
-    add(w, "  %-8s", name);
-}
-
-static const char *separator(const writer *w) {
+static const char *separator(const probe_words *w) {
     return w->unicode ? " · " : ", ";
 }
 
-static void add_duration(writer *w, int64_t ms) {
+static void add_duration(probe_words *w, int64_t ms) {
     if (ms < 1000) {
-        add(w, "%lld ms", (long long)ms);
+        probe_words_add(w, "%lld ms", (long long)ms);
     } else if (ms < 120 * 1000) {
-        add(w, "%.1f s", (double)ms / 1e3);
+        probe_words_add(w, "%.1f s", (double)ms / 1e3);
     } else {
         long long s = (ms + 500) / 1000;
-        add(w, "%lld:%02lld:%02lld", s / 3600, s / 60 % 60, s % 60);
+        probe_words_add(w, "%lld:%02lld:%02lld", s / 3600, s / 60 % 60, s % 60);
     }
 }
 
-static void add_gib(writer *w, double bytes) {
+static void add_gib(probe_words *w, double bytes) {
     if (bytes < 1024.0 * 1024 * 1024) {
-        add(w, "%.0f MiB", bytes / (1024.0 * 1024));
+        probe_words_add(w, "%.0f MiB", bytes / (1024.0 * 1024));
     } else {
-        add(w, "%.1f GiB", bytes / (1024.0 * 1024 * 1024));
+        probe_words_add(w, "%.1f GiB", bytes / (1024.0 * 1024 * 1024));
     }
 }
 
 /* Mean utilization over time of all devices, in SPARK_COLUMNS steps at most; '?' for a stretch
  * without readings. */
-static void add_sparkline(writer *w, const probe_gpu_snapshot *gpu) {
+static void add_sparkline(probe_words *w, const probe_gpu_snapshot *gpu) {
     static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     static const char *const ascii[] = {"_", ".", ":", "-", "=", "+", "*", "#"};
     int length = 0;
@@ -71,74 +55,76 @@ static void add_sparkline(writer *w, const probe_gpu_snapshot *gpu) {
             }
         }
         if (covered == 0) {
-            add(w, "?");
+            probe_words_add(w, "?");
             continue;
         }
         int level = (int)(weighted / (double)covered * 8 / 100);
         level = level > 7 ? 7 : level;
-        add(w, "%s", w->unicode ? blocks[level] : ascii[level]);
+        probe_words_add(w, "%s", w->unicode ? blocks[level] : ascii[level]);
     }
 }
 
-static void add_verdict(writer *w, const probe_trace *trace, const probe_gpu_figures *figures) {
+static void add_verdict(probe_words *w, const probe_trace *trace,
+                        const probe_gpu_figures *figures) {
     bool no_device = trace->gpu == NULL || trace->gpu->count == 0;
     if (no_device) {
-        add(w, "no GPU was visible");
+        probe_words_add(w, "no GPU was visible");
     } else if (!figures->utilization_valid) {
-        add(w, "GPU utilization could not be measured");
+        probe_words_add(w, "GPU utilization could not be measured");
     } else if (figures->unused) {
-        add(w, "GPU never used");
+        probe_words_add(w, "GPU never used");
     } else if (figures->coverage < PROBE_GPU_COVERAGE_UNUSED) {
-        add(w, "GPU observed only %.0f %% of the time", 100 * figures->coverage);
+        probe_words_add(w, "GPU observed only %.0f %% of the time", 100 * figures->coverage);
         if (figures->peak_pct > 0) {
-            add(w, ", and busy %lld %% of that", (long long)figures->pct);
+            probe_words_add(w, ", and busy %lld %% of that", (long long)figures->pct);
         }
     } else if (figures->peak_pct == 0) {
-        add(w, "not every GPU could be observed, and none was seen busy");
+        probe_words_add(w, "not every GPU could be observed, and none was seen busy");
     } else {
-        add(w, "GPU busy %lld %% of the time", (long long)figures->pct);
+        probe_words_add(w, "GPU busy %lld %% of the time", (long long)figures->pct);
     }
     if (trace->signalled) {
-        add(w, "; the command was killed by signal %d", trace->signal);
+        probe_words_add(w, "; the command was killed by signal %d", trace->signal);
     } else if (trace->exited && trace->exit_status != 0) {
-        add(w, "; the command failed with exit status %d", trace->exit_status);
+        probe_words_add(w, "; the command failed with exit status %d", trace->exit_status);
     }
-    add(w, "%s\n", trace->gpu != NULL && trace->gpu->mock ? " [mock driver: not a real GPU]" : "");
+    probe_words_add(w, "%s\n",
+                    trace->gpu != NULL && trace->gpu->mock ? " [mock driver: not a real GPU]" : "");
 }
 
-static void add_gpu_line(writer *w, const probe_gpu_snapshot *gpu,
+static void add_gpu_line(probe_words *w, const probe_gpu_snapshot *gpu,
                          const probe_gpu_figures *figures) {
     label(w, "GPU");
     char names[PROBE_GPU_NAMES_SIZE];
     probe_gpu_join_names(gpu, names, sizeof names);
-    add(w, "%d x %s", gpu->count, names[0] == '\0' ? "GPU" : names);
+    probe_words_add(w, "%d x %s", gpu->count, names[0] == '\0' ? "GPU" : names);
     if (figures->utilization_valid) {
-        add(w, "%smean %lld %%%smax %lld %%%s", separator(w), (long long)figures->pct, separator(w),
-            (long long)figures->peak_pct, separator(w));
+        probe_words_add(w, "%smean %lld %%%smax %lld %%%s", separator(w), (long long)figures->pct,
+                        separator(w), (long long)figures->peak_pct, separator(w));
         add_sparkline(w, gpu);
     }
-    add(w, "\n");
+    probe_words_add(w, "\n");
 }
 
-static void add_vram_line(writer *w, const probe_gpu_figures *figures) {
+static void add_vram_line(probe_words *w, const probe_gpu_figures *figures) {
     label(w, "VRAM");
     if (!figures->used_valid) {
-        add(w, "not measurable on this device\n");
+        probe_words_add(w, "not measurable on this device\n");
         return;
     }
-    add(w, "peak ");
+    probe_words_add(w, "peak ");
     add_gib(w, (double)figures->peak_used_mib * 1048576.0);
     if (figures->total_valid) {
-        add(w, " of ");
+        probe_words_add(w, " of ");
         add_gib(w, (double)figures->mem_mib * 1048576.0);
-        add(w, " (%.0f %%)", figures->peak_used_pct);
+        probe_words_add(w, " (%.0f %%)", figures->peak_used_pct);
     }
-    add(w, "%smean ", separator(w));
+    probe_words_add(w, "%smean ", separator(w));
     add_gib(w, (double)figures->avg_used_mib * 1048576.0);
-    add(w, "\n");
+    probe_words_add(w, "\n");
 }
 
-static void add_energy_line(writer *w, const probe_gpu_snapshot *gpu) {
+static void add_energy_line(probe_words *w, const probe_gpu_snapshot *gpu) {
     uint64_t energy_mj = 0, throttle = 0;
     bool energy_known = false, throttle_known = false;
     for (int i = 0; i < gpu->count; i++) {
@@ -150,35 +136,36 @@ static void add_energy_line(writer *w, const probe_gpu_snapshot *gpu) {
     label(w, "energy");
     if (energy_known) {
         double joule = (double)energy_mj / 1e3;
-        add(w, joule < 10000 ? "%.0f J" : "%.1f kJ", joule < 10000 ? joule : joule / 1e3);
+        probe_words_add(w, joule < 10000 ? "%.0f J" : "%.1f kJ",
+                        joule < 10000 ? joule : joule / 1e3);
     } else {
-        add(w, "not known");
+        probe_words_add(w, "not known");
     }
     if (throttle_known) {
         uint64_t hot = NVML_REASON_SW_THERMAL | NVML_REASON_HW_THERMAL;
-        add(w, "%s%s", separator(w),
-            throttle == 0           ? "not throttled"
-            : (throttle & hot) != 0 ? "throttled (temperature)"
-                                    : "throttled (power)");
+        probe_words_add(w, "%s%s", separator(w),
+                        throttle == 0           ? "not throttled"
+                        : (throttle & hot) != 0 ? "throttled (temperature)"
+                                                : "throttled (power)");
     }
-    add(w, "\n");
+    probe_words_add(w, "\n");
 }
 
-static void add_trace_line(writer *w, const probe_measurement *m) {
+static void add_trace_line(probe_words *w, const probe_measurement *m) {
     label(w, "trace");
     if (m->file_error.status == PROBE_OK) {
-        add(w, "%s\n", m->place.file.path);
+        probe_words_add(w, "%s\n", m->place.file.path);
     } else {
         bool moved = m->place.elsewhere[0] != '\0';
-        add(w, "%s: %s%s%s%s%s\n", m->file_error.what, m->file_error.detail,
-            m->file_error.sys_errno != 0 ? ": " : "",
-            m->file_error.sys_errno != 0 ? strerror(m->file_error.sys_errno) : "",
-            moved ? "; it is in " : "", m->place.elsewhere);
+        probe_words_add(w, "%s: %s%s%s%s%s\n", m->file_error.what, m->file_error.detail,
+                        m->file_error.sys_errno != 0 ? ": " : "",
+                        m->file_error.sys_errno != 0 ? strerror(m->file_error.sys_errno) : "",
+                        moved ? "; it is in " : "", m->place.elsewhere);
     }
 }
 
 void probe_report_format(const probe_measurement *m, bool unicode, char *out, size_t size) {
-    writer w = {.out = out, .size = size, .unicode = unicode};
+    probe_words w = {.out = out, .size = size, .unicode = unicode};
     const probe_trace *trace = &m->trace;
     const probe_proc_block *proc = &trace->proc;
     probe_gpu_figures figures = {0};
@@ -187,27 +174,29 @@ void probe_report_format(const probe_measurement *m, bool unicode, char *out, si
         probe_gpu_total_figures(trace->gpu, trace->realtime_ns, &figures);
     }
     out[0] = '\0';
-    add(&w, "gpu-probe: ");
+    probe_words_add(&w, "gpu-probe: ");
     add_verdict(&w, trace, &figures);
     label(&w, "time");
     add_duration(&w, proc->realtime_ms);
-    add(&w, " wall%s", separator(&w));
+    probe_words_add(&w, " wall%s", separator(&w));
     add_duration(&w, proc->usage.cpu_usec / 1000);
-    add(&w, " CPU (%.1f %% of one)%speak RSS ", (double)proc->pct_cpu / 10, separator(&w));
+    probe_words_add(&w, " CPU (%.1f %% of one)%speak RSS ", (double)proc->pct_cpu / 10,
+                    separator(&w));
     add_gib(&w, (double)proc->peak_rss_kib * 1024);
-    add(&w, "\n");
+    probe_words_add(&w, "\n");
     if (has_gpu) {
         add_gpu_line(&w, trace->gpu, &figures);
         add_vram_line(&w, &figures);
         add_energy_line(&w, trace->gpu);
     } else {
         label(&w, "GPU");
-        add(&w, "%s\n",
-            trace->gpu_note != NULL && trace->gpu_note[0] != '\0' ? trace->gpu_note : "none");
+        probe_words_add(&w, "%s\n",
+                        trace->gpu_note != NULL && trace->gpu_note[0] != '\0' ? trace->gpu_note
+                                                                              : "none");
         label(&w, "VRAM");
-        add(&w, "none\n");
+        probe_words_add(&w, "none\n");
         label(&w, "energy");
-        add(&w, "not known\n");
+        probe_words_add(&w, "not known\n");
     }
     add_trace_line(&w, m);
 }

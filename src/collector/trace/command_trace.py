@@ -5,7 +5,7 @@ from pathlib import Path
 from collector.errors import TraceMalformed, TraceNotFound
 from collector.files import read_bounded
 from collector.record import FieldValue
-from collector.trace.numbers import bytes_of_kib, decimal_integer
+from collector.trace.numbers import COUNTERS, bytes_of_kib, decimal_integer
 from collector.units import percent_from_tenths
 
 __all__ = ["parse_command_trace", "read_command_trace"]
@@ -13,19 +13,7 @@ __all__ = ["parse_command_trace", "read_command_trace"]
 _V2_HEADER = "nextflow.trace/v2"
 _TENTHS = frozenset({"%cpu", "%mem"})
 _KIB = frozenset({"rss", "vmem", "peak_rss", "peak_vmem"})
-_INTEGERS = frozenset(
-    {
-        "realtime",
-        "rchar",
-        "wchar",
-        "syscr",
-        "syscw",
-        "read_bytes",
-        "write_bytes",
-        "vol_ctxt",
-        "inv_ctxt",
-    }
-)
+_INTEGERS = frozenset({"realtime", *COUNTERS})
 
 
 def read_command_trace(path: Path) -> dict[str, FieldValue]:

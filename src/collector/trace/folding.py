@@ -5,20 +5,10 @@ from typing import Any
 
 from collector.trace.fusion import Trace
 from collector.trace.gpu_folding import fold_gpus
-from collector.trace.numbers import counter
+from collector.trace.numbers import COUNTERS, counter
 
 __all__ = ["fold_traces", "merge_traces"]
 
-_SUMS = (
-    "rchar",
-    "wchar",
-    "syscr",
-    "syscw",
-    "read_bytes",
-    "write_bytes",
-    "vol_ctxt",
-    "inv_ctxt",
-)
 _MEMORY = ("pct_mem", "vmem", "rss", "peak_vmem", "peak_rss")
 _NOTE = (
     "folded from {count} traces: memory is the sum of the ranks' peaks on the host where that is "
@@ -78,7 +68,7 @@ def _fold_proc(traces: Sequence[Trace]) -> Mapping[str, Any] | None:
     realtime = folded["realtime"] = _realtime(traces)
     cpu = sum((counter(b.get("pct_cpu")) or 0) * (counter(b.get("realtime")) or 0) for b in blocks)
     folded["pct_cpu"] = round(cpu / max(realtime, 1))
-    folded |= {key: _total(blocks, key) for key in _SUMS if key in folded}
+    folded |= {key: _total(blocks, key) for key in COUNTERS if key in folded}
     folded |= {key: _largest_host(traces, key) for key in _MEMORY if key in folded}
     return folded
 

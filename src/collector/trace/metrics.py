@@ -11,24 +11,13 @@ from typing import Any, TypeAlias
 
 from collector.record import FieldValue
 from collector.trace.fusion import Trace
-from collector.trace.numbers import bytes_of_kib, counter
+from collector.trace.numbers import COUNTERS, bytes_of_kib, counter
 from collector.units import percent_from_tenths, percent_of
 
 __all__ = ["metrics_of"]
 
 _Reading: TypeAlias = Callable[[str], int | None]
 
-_PROC_COUNTERS = (
-    "realtime",
-    "rchar",
-    "wchar",
-    "syscr",
-    "syscw",
-    "read_bytes",
-    "write_bytes",
-    "vol_ctxt",
-    "inv_ctxt",
-)
 _MEMORY_FROM_CGROUP = {
     "vmem": "memory_current",
     "rss": "memory_rss",
@@ -41,7 +30,7 @@ def metrics_of(trace: Trace) -> dict[str, FieldValue]:
     """Return the record fields that the trace's proc and cgroup blocks tell; only known ones."""
     proc = _readings("proc", trace.proc, trace.unavailable)
     cgroup = _readings("cgroup", trace.cgroup, trace.unavailable)
-    fields: dict[str, FieldValue] = {key: proc(key) for key in _PROC_COUNTERS}
+    fields: dict[str, FieldValue] = {key: proc(key) for key in ("realtime", *COUNTERS)}
     fields["%cpu"] = _percent(proc("pct_cpu"))
     fields["cpu_model"] = _cpu_model(trace.proc)
     if trace.cgroup and not trace.cgroup_is_shared:

@@ -4,7 +4,19 @@ import math
 
 from collector.units import bytes_from_kib
 
-__all__ = ["bytes_of_kib", "counter", "decimal_integer"]
+__all__ = ["COUNTERS", "bytes_of_kib", "counter", "decimal_integer"]
+
+# Counts and bytes of a task: the same names in a record, in `proc` and in `.command.trace`.
+COUNTERS = (
+    "rchar",
+    "wchar",
+    "syscr",
+    "syscw",
+    "read_bytes",
+    "write_bytes",
+    "vol_ctxt",
+    "inv_ctxt",
+)
 
 _INT64_MAX = 2**63 - 1
 
