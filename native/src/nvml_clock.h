@@ -2,7 +2,7 @@
 #ifndef PROBE_NVML_CLOCK_H
 #define PROBE_NVML_CLOCK_H
 
-#include "nvml_device.h"
+#include "nvml_reader.h"
 
 int64_t nvml_read_clock(clockid_t id);
 

@@ -1,0 +1,22 @@
+#include "nvml_rates.h"
+
+#include "nvml_sink.h"
+
+nvml_class nvml_rates_read(nvml_reader *reader, const nvml_api *api, int64_t now_ns,
+                           probe_union *u) {
+    probe_gpu_device *out = reader->out;
+    nvml_utilization rates;
+    if (reader->rates_absent) {
+        return NVML_FEATURE_ABSENT;
+    }
+    nvml_return code = api->utilization(reader->handle, &rates);
+    reader->rates_absent = nvml_classify(code) == NVML_FEATURE_ABSENT;
+    if (code == NVML_OK) {
+        out->utilization_source = PROBE_UTILIZATION_RATES;
+        const nvml_sink gpu = {&out->gpu, &out->profile, u}, memory = {&out->memory, NULL, NULL};
+        nvml_sink_add(&gpu, reader->previous_rates_ns, now_ns, rates.gpu);
+        nvml_sink_add(&memory, reader->previous_rates_ns, now_ns, rates.memory);
+        reader->previous_rates_ns = now_ns;
+    }
+    return nvml_classify(code);
+}

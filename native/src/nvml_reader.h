@@ -1,0 +1,41 @@
+/* What is kept of one device between two readings. Each job on it (ring, rates, memory, health,
+ * clock) has a file of its own, and a part of this. */
+#ifndef PROBE_NVML_READER_H
+#define PROBE_NVML_READER_H
+
+#include "gpu_page.h"
+#include "nvml_api.h"
+#include "nvml_classify.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+/* One ring of driver samples. */
+typedef struct {
+    bool supported;
+    bool has_previous;
+    bool broken;                     /* the driver's clock has stepped since the last entry */
+    unsigned long long last_seen_us; /* as the driver counts */
+    int64_t previous_ns;             /* end of the last interval, since the start of the task */
+    int64_t period_ns;               /* median spacing; 0: not known yet */
+    unsigned int capacity;
+} nvml_ring;
+
+typedef struct {
+    nvml_device handle;
+    probe_gpu_device *out; /* in the helper's snapshot */
+    nvml_ring gpu_ring, memory_ring;
+    int64_t (*clock_ns)(clockid_t id);
+    bool clock_known, stepped_back;
+    clockid_t driver_clock;  /* what the driver stamps with; CLOCK_MONOTONIC: a clock of its own */
+    int64_t clock_offset_ns; /* driver time minus time since the start of the task */
+    int64_t start_ns;        /* of the task, CLOCK_MONOTONIC */
+    bool rates_absent;       /* the driver will never tell; do not ask again */
+    int64_t previous_rates_ns;
+    bool energy_known;
+    unsigned long long energy_start_mj;
+    nvml_sample *samples; /* room for samples_size of them, from malloc, kept for life */
+    unsigned int samples_size;
+} nvml_reader;
+
+#endif
