@@ -24,8 +24,14 @@ typedef struct {
 } nvml_process_info;
 _Static_assert(sizeof(nvml_process_info) == 24, "layout of nvmlProcessInfo_v2_t");
 
-/* Ours: a real driver's library does not have it. The version of the mock. */
+/* Ours: a real driver's library does not have these. The version of the mock. */
 MOCK_API const char *nvmlMockVersion(void);
+/* From now on this process lives in virtual time: it is scenario_ns after T0 until it is set again.
+ */
+MOCK_API void nvmlMockSetTime(long long scenario_ns);
+/* What CLOCK_MONOTONIC (1), CLOCK_REALTIME (0) or CLOCK_BOOTTIME (7) shows, in ns; in virtual time,
+ * as the driver's time stamps follow it. */
+MOCK_API long long nvmlMockTime(int clock);
 
 MOCK_API nvml_return nvmlInit(void);
 MOCK_API nvml_return nvmlInit_v2(void);

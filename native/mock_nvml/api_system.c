@@ -6,10 +6,6 @@
 
 enum { CUDA_VERSION = 13000 };
 
-const char *nvmlMockVersion(void) {
-    return PROBE_VERSION;
-}
-
 nvml_return nvmlInit(void) {
     return mock_call_init("nvmlInit");
 }

@@ -1,6 +1,7 @@
 #include "call.h"
 
 #include "codes.h"
+#include "mock_clock.h"
 #include "rules.h"
 #include "scenario_fields.h"
 
@@ -10,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 typedef enum { NOT_LOADED, LOADED, REFUSED } load_state;
@@ -38,20 +38,27 @@ static void unlock(void) {
     (void)pthread_mutex_unlock(&process_state.lock);
 }
 
-static int64_t clock_ns(clockid_t clock) {
-    struct timespec now;
-    (void)clock_gettime(clock, &now); /* cannot fail for the clocks used here */
-    return now.tv_sec * MOCK_NS_PER_S + now.tv_nsec;
-}
-
 /* The time stamp of T0 in the clock that the driver pretends to use. */
 static int64_t base_us(int64_t clock, int64_t t0_ns) {
     if (clock == MOCK_CLOCK_RELATIVE) {
         return MOCK_RELATIVE_BASE_US;
     }
     clockid_t domain = clock == MOCK_CLOCK_BOOT ? CLOCK_BOOTTIME : CLOCK_REALTIME;
-    int64_t ago_ns = clock_ns(CLOCK_MONOTONIC) - t0_ns;
-    return (clock_ns(domain) - ago_ns) / 1000;
+    int64_t ago_ns = mock_clock_ns(CLOCK_MONOTONIC) - t0_ns;
+    return (mock_clock_ns(domain) - ago_ns) / 1000;
+}
+
+/* Needs the lock. Where the scenario's time 0 lies. */
+static void set_t0(int64_t t0_ns) {
+    process_state.t0_ns = mock_clock_is_virtual() ? mock_clock_virtual_t0_ns() : t0_ns;
+    process_state.base_us = base_us(process_state.scenario.clock, process_state.t0_ns);
+}
+
+void mock_call_set_time(int64_t t_ns) {
+    lock();
+    mock_clock_set(t_ns);
+    set_t0(process_state.t0_ns);
+    unlock();
 }
 
 /* Needs the lock. Loads once in the life of the process: a second nvmlInit* neither moves T0 nor
@@ -61,10 +68,10 @@ static bool ensure_loaded(void) {
         return process_state.load == LOADED;
     }
     const char *t0 = getenv("NVMLMOCK_T0");
-    process_state.t0_ns = clock_ns(CLOCK_MONOTONIC);
+    int64_t t0_ns = mock_clock_ns(CLOCK_MONOTONIC);
     bool good = mock_scenario_load(getenv("NVMLMOCK_SCENARIO"), &process_state.scenario,
                                    process_state.error);
-    if (good && t0 != NULL && !mock_parse_fixed(t0, 0, &process_state.t0_ns)) {
+    if (good && t0 != NULL && !mock_parse_fixed(t0, 0, &t0_ns)) {
         (void)snprintf(process_state.error, sizeof process_state.error,
                        "NVMLMOCK_T0=%s: allowed is a time of CLOCK_MONOTONIC in ns", t0);
         good = false;
@@ -73,7 +80,7 @@ static bool ensure_loaded(void) {
         (void)fprintf(stderr, "mock NVML: %s\n", process_state.error);
     }
     process_state.load = good ? LOADED : REFUSED;
-    process_state.base_us = base_us(process_state.scenario.clock, process_state.t0_ns);
+    set_t0(t0_ns);
     return good;
 }
 
@@ -121,10 +128,7 @@ static void log_call(const mock_call *call, const char *outcome) {
 /* Carries a verdict out, without the lock: other threads go on meanwhile. */
 static void serve(const mock_call *call, const mock_verdict *verdict) {
     if (verdict->delay_us > 0) {
-        struct timespec rest = {.tv_sec = verdict->delay_us / 1000000,
-                                .tv_nsec = verdict->delay_us % 1000000 * 1000};
-        while (nanosleep(&rest, &rest) != 0) {
-        }
+        mock_clock_pass(verdict->delay_us);
     }
     if (verdict->hang) {
         log_call(call, "hang");
@@ -141,7 +145,7 @@ static mock_call begin(const char *function, int64_t index, bool must_be_initial
     if (process_state.load == LOADED) {
         call.scenario = &process_state.scenario;
         call.base_us = process_state.base_us;
-        call.t_ns = clock_ns(CLOCK_MONOTONIC) - process_state.t0_ns;
+        call.t_ns = mock_clock_ns(CLOCK_MONOTONIC) - process_state.t0_ns;
         if (!must_be_initialised || process_state.references > 0) {
             verdict = mock_rules_judge(call.scenario, process_state.rule_calls, function, index,
                                        call.t_ns);

@@ -1,5 +1,5 @@
 /* The life of one call into the library: is it initialised, what do the rules say, what is logged.
- * Here lives all state of the process. */
+ * Here lives all state of the process, but for the time (mock_clock). */
 #ifndef MOCK_CALL_H
 #define MOCK_CALL_H
 
@@ -34,6 +34,10 @@ nvml_return mock_call_end(const mock_call *call, nvml_return rc);
  * only count. */
 nvml_return mock_call_init(const char *function);
 nvml_return mock_call_shutdown(const char *function);
+
+/* Virtual time (see mock_clock.h) is t_ns from now on, and T0 lies in it; NVMLMOCK_T0 counts no
+ * more. */
+void mock_call_set_time(int64_t t_ns);
 
 /* Handle of a device, valid for the life of the process. */
 nvml_device mock_device_handle(const mock_call *call);
