@@ -2,7 +2,7 @@
 
 #include "clock.h"
 #include "gpu_reader.h"
-#include "trace_gpu.h"
+#include "trace_gpu_device.h"
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,7 @@
 #include "trace.h"
 
-#include "gpu_summary.h"
-#include "json.h"
 #include "trace_gpu.h"
+#include "trace_gpu_probe.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,6 +23,14 @@ void probe_trace_note(probe_trace *trace, const char *note) {
     if (note != NULL && note[0] != '\0' && trace->note_count < PROBE_TRACE_NOTES) {
         trace->notes[trace->note_count++] = note;
     }
+}
+
+void probe_trace_write_notes(probe_json *json, const char *const *notes, int count) {
+    probe_json_open(json, "notes", '[');
+    for (int i = 0; i < count; i++) {
+        probe_json_string(json, NULL, notes[i]);
+    }
+    probe_json_close(json, ']');
 }
 
 void probe_trace_make_run_id(char run_id[33]) {
@@ -122,21 +129,8 @@ static void write_sources(probe_json *json, const probe_trace *trace) {
     if (trace->proc.memory_valid) {
         probe_json_string(json, "proc.memory", "proc_status");
     }
-    for (int i = 0; has_gpu_block(trace) && i < trace->gpu->count; i++) {
-        const probe_gpu_device *device = &trace->gpu->device[i];
-        probe_gpu_figures figures;
-        probe_gpu_device_figures(device, trace->realtime_ns, &figures);
-        if (figures.utilization_valid) { /* devices of one host share their sources; each has its
-                                            own beside it */
-            probe_json_string(json, "gpu.utilization", probe_utilization_source_name(device));
-            break;
-        }
-    }
-    for (int i = 0; has_gpu_block(trace) && i < trace->gpu->count; i++) {
-        if (trace->gpu->device[i].memory_source != PROBE_MEMORY_NONE) {
-            probe_json_string(json, "gpu.memory", probe_memory_source_name(&trace->gpu->device[i]));
-            break;
-        }
+    if (has_gpu_block(trace)) {
+        probe_trace_write_gpu_sources(json, trace->gpu, trace->realtime_ns);
     }
     if (has_cgroup_block(trace)) {
         probe_json_string(json, "cgroup.memory",
@@ -146,15 +140,8 @@ static void write_sources(probe_json *json, const probe_trace *trace) {
 }
 
 static void write_scope(probe_json *json, const probe_trace *trace) {
-    const probe_gpu_snapshot *gpu = trace->gpu;
-    static const char *const names[] = {
-        [PROBE_GPUS_NONE] = "none",
-        [PROBE_GPUS_ALL_VISIBLE] = "all_visible",
-        [PROBE_GPUS_CUDA_VISIBLE_DEVICES] = "cuda_visible_devices",
-    };
     probe_json_open(json, "scope", '{');
-    probe_json_string(json, "gpus", gpu == NULL ? "none" : names[gpu->gpus]);
-    probe_json_string(json, "confidence", gpu != NULL && gpu->ambiguous ? "ambiguous" : "exact");
+    probe_trace_write_gpu_scope(json, trace->gpu);
     if (has_cgroup_block(trace)) {
         probe_json_string(json, "cgroup", trace->cgroup_shared ? "shared" : "own");
     }
@@ -203,10 +190,6 @@ static void write_relations(probe_json *json, const probe_trace *trace) {
 }
 
 static void write_probe(probe_json *json, const probe_trace *trace) {
-    probe_gpu_figures figures = {0};
-    if (has_gpu_block(trace)) {
-        probe_gpu_total_figures(trace->gpu, trace->realtime_ns, &figures);
-    }
     probe_json_open(json, "probe", '{');
     write_identity(json, trace);
     write_relations(json, trace);
@@ -216,18 +199,14 @@ static void write_probe(probe_json *json, const probe_trace *trace) {
     if (trace->proc.memory_valid) {
         probe_json_uint(json, "peak_rss_upper_kib", trace->proc.peak_rss_upper_kib);
     }
-    if (figures.utilization_valid) {
-        probe_json_double(json, "coverage", figures.coverage);
+    if (has_gpu_block(trace)) {
+        probe_trace_write_gpu_coverage(json, trace->gpu, trace->realtime_ns);
     }
     write_sources(json, trace);
     write_unavailable(json, trace);
     write_scope(json, trace);
-    probe_json_bool(json, "mock", trace->gpu != NULL && trace->gpu->mock);
-    probe_json_open(json, "notes", '[');
-    for (int i = 0; i < trace->note_count; i++) {
-        probe_json_string(json, NULL, trace->notes[i]);
-    }
-    probe_json_close(json, ']');
+    probe_trace_write_gpu_mock(json, trace->gpu);
+    probe_trace_write_notes(json, trace->notes, trace->note_count);
     probe_json_close(json, '}');
 }
 

@@ -5,6 +5,7 @@
 
 #include "cgroup_reader.h"
 #include "gpu_page.h"
+#include "json.h"
 #include "probe_status.h"
 #include "proc_reader.h"
 #include "sampler.h"
@@ -40,6 +41,9 @@ typedef struct {
 
 /* Adds a note, unless it is empty or there is no room. */
 void probe_trace_note(probe_trace *trace, const char *note);
+
+/* Writes the notes of the probe block. */
+void probe_trace_write_notes(probe_json *json, const char *const *notes, int count);
 
 /* 32 hexadecimal digits, random. */
 void probe_trace_make_run_id(char run_id[33]);

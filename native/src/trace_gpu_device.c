@@ -1,0 +1,106 @@
+#include "trace_gpu_device.h"
+
+#include "clock.h"
+#include "nvml_types.h"
+
+void probe_trace_write_gpu_figures(probe_json *json, const probe_gpu_figures *f) {
+    if (f->utilization_valid) {
+        probe_json_int(json, "active_time", f->active_ms);
+        probe_json_int(json, "pct", f->pct);
+        probe_json_int(json, "peak", f->peak_pct);
+    }
+    if (f->used_valid && f->total_valid) {
+        probe_json_double(json, "pct_mem", f->used_pct);
+        probe_json_double(json, "peak_mem", f->peak_used_pct);
+    }
+    if (f->used_valid) {
+        probe_json_uint(json, "avg_mem", f->avg_used_mib);
+        probe_json_uint(json, "peak_mem_used", f->peak_used_mib);
+    }
+    if (f->controller_valid) {
+        probe_json_int(json, "avg_mem_bw_util", f->controller_pct);
+        probe_json_int(json, "peak_mem_bw_util", f->peak_controller_pct);
+    }
+}
+
+const char *probe_utilization_source_name(const probe_gpu_device *device) {
+    return device->utilization_source == PROBE_UTILIZATION_SAMPLES ? "nvml_samples"
+                                                                   : "nvml_utilization_rates";
+}
+
+const char *probe_memory_source_name(const probe_gpu_device *device) {
+    return device->memory_source == PROBE_MEMORY_V2 ? "nvml_memory_v2" : "nvml_memory_v1";
+}
+
+static void write_profile(probe_json *json, const probe_profile *profile) {
+    probe_json_open_inline(json, "profile", '{');
+    probe_json_int(json, "bucket_ms", profile->bucket_ns / 1000000);
+    probe_json_open(json, "pct", '[');
+    for (int i = 0; i < probe_profile_length(profile); i++) {
+        double mean = probe_profile_mean(profile, i);
+        if (mean < 0) {
+            probe_json_null(json, NULL);
+        } else {
+            probe_json_int(json, NULL, (int64_t)(mean + 0.5));
+        }
+    }
+    probe_json_close(json, ']');
+    probe_json_close(json, '}');
+}
+
+static void write_throttle(probe_json *json, uint64_t bits) {
+    static const struct {
+        uint64_t bit;
+        const char *name;
+    } reasons[] = {
+        {NVML_REASON_SW_POWER_CAP, "sw_power_cap"},     {NVML_REASON_HW_SLOWDOWN, "hw_slowdown"},
+        {NVML_REASON_SW_THERMAL, "sw_thermal"},         {NVML_REASON_HW_THERMAL, "hw_thermal"},
+        {NVML_REASON_HW_POWER_BRAKE, "hw_power_brake"},
+    };
+    probe_json_open_inline(json, "throttle_reasons", '[');
+    for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++) {
+        if ((bits & reasons[i].bit) != 0) {
+            probe_json_string(json, NULL, reasons[i].name);
+        }
+    }
+    probe_json_close(json, ']');
+}
+
+void probe_trace_write_gpu_device(probe_json *json, const probe_gpu_device *device,
+                                  int64_t realtime_ns) {
+    probe_gpu_figures figures;
+    probe_gpu_device_figures(device, realtime_ns, &figures);
+    probe_json_open(json, NULL, '{');
+    probe_json_int(json, "index", device->index);
+    if (device->uuid[0] != '\0') {
+        probe_json_string(json, "uuid", device->uuid);
+    }
+    if (device->name[0] != '\0') {
+        probe_json_string(json, "name", device->name);
+    }
+    if (figures.total_valid) {
+        probe_json_uint(json, "mem", figures.mem_mib);
+    }
+    probe_trace_write_gpu_figures(json, &figures);
+    if (figures.utilization_valid) {
+        probe_json_double(json, "coverage", figures.coverage);
+        probe_json_uint(json, "samples", device->gpu.readings);
+        probe_json_string(json, "utilization_source", probe_utilization_source_name(device));
+    }
+    if (device->memory_source != PROBE_MEMORY_NONE) {
+        probe_json_string(json, "memory_source", probe_memory_source_name(device));
+    }
+    if (device->energy_valid) {
+        probe_json_uint(json, "energy_mj", device->energy_mj);
+    }
+    if (device->throttle_valid) {
+        write_throttle(json, device->throttle_bits);
+    }
+    if (figures.utilization_valid) {
+        write_profile(json, &device->profile);
+    }
+    if (device->lost) {
+        probe_json_int(json, "lost_at_ms", device->lost_ns / 1000000);
+    }
+    probe_json_close(json, '}');
+}
