@@ -13,7 +13,7 @@
 
 /* The rings hold ten seconds or more: a drain every few seconds sees every entry. In the first
  * second, so that a helper that does not live long has something to tell, they are closer. */
-static const int64_t drain_min_ns = 2 * PROBE_NS_PER_S, drain_max_ns = 5 * PROBE_NS_PER_S,
+static const int64_t drain_min_ns = 3 * PROBE_NS_PER_S, drain_max_ns = 5 * PROBE_NS_PER_S,
                      early_ns = PROBE_NS_PER_S, drain_early_ns = 500 * PROBE_NS_PER_MS;
 
 static int64_t elapsed(const nvml_session *session) {
