@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.replay import Replay
 from helpers.wrapper import Wrapper
 from probe._executables import find_executable
 
@@ -65,6 +66,14 @@ def mock_library() -> Path:
     path = BUILD / "mock_nvml" / "libnvidia-ml.so.1"
     assert path.exists(), f"{path} is not built: run make mock"
     return path
+
+
+@pytest.fixture
+def replay(mock_library: Path, tmp_path: Path) -> Replay:
+    """Whole tasks on the mock driver, in virtual time."""
+    executable = BUILD / "gpu-replay"
+    assert executable.exists(), f"{executable} is not built: run make mock"
+    return Replay(executable=executable, library=mock_library, directory=tmp_path)
 
 
 @pytest.fixture(scope="session")
