@@ -6,8 +6,6 @@
 
 #define MOCK_API __attribute__((visibility("default")))
 
-enum { NVML_MODE_DISABLED = 0 };
-
 /* Ours: a real driver's library does not have it. The version of the mock. */
 MOCK_API const char *nvmlMockVersion(void);
 
@@ -34,6 +32,11 @@ MOCK_API nvml_return nvmlDeviceGetIndex(nvml_device device, unsigned int *index)
 MOCK_API nvml_return nvmlDeviceGetPciInfo_v3(nvml_device device, nvml_pci_info *pci);
 MOCK_API nvml_return nvmlDeviceIsMigDeviceHandle(nvml_device device, unsigned int *is_mig);
 MOCK_API nvml_return nvmlDeviceGetAccountingMode(nvml_device device, unsigned int *mode);
+MOCK_API nvml_return nvmlDeviceGetAccountingBufferSize(nvml_device device, unsigned int *size);
+MOCK_API nvml_return nvmlDeviceGetAccountingPids(nvml_device device, unsigned int *count,
+                                                 unsigned int *pids);
+MOCK_API nvml_return nvmlDeviceGetAccountingStats(nvml_device device, unsigned int pid,
+                                                  nvml_accounting_stats *stats);
 MOCK_API nvml_return nvmlDeviceGetComputeRunningProcesses(nvml_device device, unsigned int *count,
                                                           nvml_process_info_v1 *infos);
 MOCK_API nvml_return nvmlDeviceGetComputeRunningProcesses_v2(nvml_device device,

@@ -30,11 +30,6 @@ nvml_return nvmlDeviceIsMigDeviceHandle(nvml_device device, unsigned int *is_mig
     return mock_give_number(&call, 0, is_mig);
 }
 
-nvml_return nvmlDeviceGetAccountingMode(nvml_device device, unsigned int *mode) {
-    mock_call call = mock_call_begin_handle("nvmlDeviceGetAccountingMode", device);
-    return mock_give_number(&call, NVML_MODE_DISABLED, mode);
-}
-
 nvml_return nvmlDeviceGetPciInfo_v3(nvml_device device, nvml_pci_info *pci) {
     mock_call call = mock_begin_filling("nvmlDeviceGetPciInfo_v3", device, pci);
     if (call.rc == NVML_OK) {

@@ -12,8 +12,6 @@
         return mock_call_end(&call, call.rc == NVML_OK ? NVML_E_NOT_SUPPORTED : call.rc);          \
     }
 
-UNSUPPORTED(nvmlDeviceGetAccountingPids)
-UNSUPPORTED(nvmlDeviceGetAccountingStats)
 UNSUPPORTED(nvmlDeviceGetArchitecture)
 UNSUPPORTED(nvmlDeviceGetBAR1MemoryInfo)
 UNSUPPORTED(nvmlDeviceGetBrand)

@@ -22,7 +22,7 @@ static struct {
     load_state load;
     int64_t references; /* nvmlInit* less nvmlShutdown */
     int64_t t0_ns;      /* CLOCK_MONOTONIC */
-    int64_t base_us;
+    int64_t base_us, wall_us;
     int64_t rule_calls[MOCK_RULES_MAX];
     bool log_tried, log_open;
     int log_fd;
@@ -74,6 +74,7 @@ static bool ensure_loaded(void) {
     }
     process_state.load = good ? LOADED : REFUSED;
     process_state.base_us = base_us(process_state.scenario.clock, process_state.t0_ns);
+    process_state.wall_us = base_us(MOCK_CLOCK_EPOCH, process_state.t0_ns);
     return good;
 }
 
@@ -141,6 +142,7 @@ static mock_call begin(const char *function, int64_t index, bool must_be_initial
     if (process_state.load == LOADED) {
         call.scenario = &process_state.scenario;
         call.base_us = process_state.base_us;
+        call.wall_us = process_state.wall_us;
         call.t_ns = clock_ns(CLOCK_MONOTONIC) - process_state.t0_ns;
         if (!must_be_initialised || process_state.references > 0) {
             verdict = mock_rules_judge(call.scenario, process_state.rule_calls, function, index,

@@ -18,6 +18,7 @@ static bool read_driver(mock_line *line, mock_scenario *scenario) {
         {"dry_when_idle", MOCK_FIELD_CHOICE, offsetof(mock_scenario, dry_when_idle), 0, 0, "0|1"},
         {"process_stride", MOCK_FIELD_CHOICE, offsetof(mock_scenario, process_stride), 0, 0,
          "16|24|32"},
+        {"accounting", MOCK_FIELD_CHOICE, offsetof(mock_scenario, accounting), 0, 0, "0|1"},
         {0}};
     static const int64_t STRIDES[] = {16, 24, 32};
     int64_t before = scenario->process_stride;
@@ -47,6 +48,7 @@ static bool read_device(mock_line *line, mock_scenario *scenario) {
          NULL},
         {"temp_c", MOCK_FIELD_INTEGER, offsetof(mock_device, temp_c), 0, 150, NULL},
         {"energy_mj", MOCK_FIELD_INTEGER, offsetof(mock_device, energy_mj), 0, 1LL << 50, NULL},
+        {"accounting", MOCK_FIELD_CHOICE, offsetof(mock_device, accounting), 0, 0, "0|1"},
         {0}};
     int64_t number = scenario->device_count;
     const char *word = mock_next_word(line);
@@ -60,8 +62,11 @@ static bool read_device(mock_line *line, mock_scenario *scenario) {
                              word == NULL ? "" : word, number);
     }
     mock_device *device = &scenario->devices[number];
-    *device = (mock_device){
-        .name = "Mock GPU", .mem_mib = 16384, .power_micro_w = 70 * MOCK_MICRO, .temp_c = 45};
+    *device = (mock_device){.name = "Mock GPU",
+                            .accounting = scenario->accounting,
+                            .mem_mib = 16384,
+                            .power_micro_w = 70 * MOCK_MICRO,
+                            .temp_c = 45};
     (void)snprintf(device->uuid, sizeof device->uuid, "GPU-6d6f636b-0000-4000-8000-%012" PRId64,
                    number);
     if (!mock_read_fields(line, FIELDS, device)) {
@@ -107,7 +112,7 @@ bool mock_scenario_read(FILE *text, const char *source, mock_scenario *scenario,
     scenario->rule_count = scenario->point_count = 0;
     scenario->clock = MOCK_CLOCK_EPOCH;
     scenario->order = MOCK_ORDER_ASCENDING;
-    scenario->dry_when_idle = 0;
+    scenario->dry_when_idle = scenario->accounting = 0;
     scenario->process_stride = sizeof(nvml_process_info);
     (void)snprintf(scenario->driver_version, sizeof scenario->driver_version, "580.126.09");
     scenario->period_ms = 167; /* a sixth of a second, the shortest period that NVML documents */

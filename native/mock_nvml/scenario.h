@@ -32,6 +32,7 @@ typedef enum {
 typedef struct {
     char name[NVML_NAME_SIZE], uuid[NVML_UUID_SIZE];
     int64_t mem_mib, reserved_mib, power_micro_w, temp_c, energy_mj;
+    int64_t accounting; /* 0 or 1; at first what the driver line says */
     bool garbage_name, garbage_records, garbage_processes;
     mock_series series[MOCK_SERIES_COUNT]; /* a count of 0: not given */
 } mock_device;
@@ -62,7 +63,7 @@ typedef struct {
 
 typedef struct {
     char driver_version[NVML_DRIVER_SIZE];
-    int64_t period_ms, ring, clock, order, dry_when_idle, process_stride;
+    int64_t period_ms, ring, clock, order, dry_when_idle, process_stride, accounting;
     mock_device devices[MOCK_DEVICES_MAX];
     mock_process processes[MOCK_PROCESSES_MAX];
     mock_rule rules[MOCK_RULES_MAX];

@@ -1,3 +1,4 @@
+#include "accounting.h"
 #include "check.h"
 #include "processes.h"
 
@@ -57,6 +58,20 @@ static void utilisation_covers_only_what_the_ring_holds(void) {
     CHECK_INT(mock_process_utilization(&query, UINT64_MAX, out), 0);
 }
 
+static void accounting_of_memory_that_is_not_known(void) {
+    CHECK(read_text("device 0\nproc 0 pid=1 mem=na\nproc 0 pid=2 peak_mib=9 peak_t=1 t1=1\n"));
+    mock_process_query query = at_ms(1000);
+    nvml_accounting_stats stats;
+    CHECK(mock_accounting_stats(&query, 1, &stats));
+    CHECK(stats.max_memory == NVML_VALUE_NOT_AVAILABLE);
+    CHECK(mock_accounting_stats(&query, 2, &stats));
+    CHECK_INT(stats.max_memory, 0); /* the peak is not within its life */
+    CHECK_INT(stats.time_ms, 1000);
+    CHECK(!mock_accounting_stats(&query, 0, &stats));
+    unsigned int pids[1];
+    CHECK_INT(mock_accounting_pids(&query, pids, 1), 2);
+}
+
 static void the_calling_process_has_its_own_pid(void) {
     CHECK(read_text("device 0\nproc 0 pid=self\nproc 0 pid=foreign\n"));
     CHECK_INT(mock_process_pid(&scenario, &scenario.processes[0]), getpid());
@@ -79,6 +94,7 @@ static void mistakes_are_refused(void) {
 int main(void) {
     a_list_is_cut_at_its_capacity();
     utilisation_covers_only_what_the_ring_holds();
+    accounting_of_memory_that_is_not_known();
     the_calling_process_has_its_own_pid();
     mistakes_are_refused();
     return check_failures();
