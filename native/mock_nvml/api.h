@@ -6,24 +6,6 @@
 
 #define MOCK_API __attribute__((visibility("default")))
 
-enum { NVML_MODE_DISABLED = 0 };
-
-/* nvmlPciInfo_t */
-typedef struct {
-    char bus_id_legacy[16];
-    unsigned int domain, bus, device, pci_device_id, pci_subsystem_id;
-    char bus_id[32];
-} nvml_pci_info;
-_Static_assert(sizeof(nvml_pci_info) == 68, "layout of nvmlPciInfo_t");
-
-/* nvmlProcessInfo_t of the _v3 functions */
-typedef struct {
-    unsigned int pid;
-    unsigned long long used_gpu_memory; /* bytes */
-    unsigned int gpu_instance_id, compute_instance_id;
-} nvml_process_info;
-_Static_assert(sizeof(nvml_process_info) == 24, "layout of nvmlProcessInfo_v2_t");
-
 /* Ours: a real driver's library does not have these. The version of the mock. */
 MOCK_API const char *nvmlMockVersion(void);
 /* From now on this process lives in virtual time: it is scenario_ns after T0 until it is set again.
@@ -56,12 +38,44 @@ MOCK_API nvml_return nvmlDeviceGetIndex(nvml_device device, unsigned int *index)
 MOCK_API nvml_return nvmlDeviceGetPciInfo_v3(nvml_device device, nvml_pci_info *pci);
 MOCK_API nvml_return nvmlDeviceIsMigDeviceHandle(nvml_device device, unsigned int *is_mig);
 MOCK_API nvml_return nvmlDeviceGetAccountingMode(nvml_device device, unsigned int *mode);
+MOCK_API nvml_return nvmlDeviceGetAccountingBufferSize(nvml_device device, unsigned int *size);
+MOCK_API nvml_return nvmlDeviceGetAccountingPids(nvml_device device, unsigned int *count,
+                                                 unsigned int *pids);
+MOCK_API nvml_return nvmlDeviceGetAccountingStats(nvml_device device, unsigned int pid,
+                                                  nvml_accounting_stats *stats);
+MOCK_API nvml_return nvmlDeviceGetComputeRunningProcesses(nvml_device device, unsigned int *count,
+                                                          nvml_process_info_v1 *infos);
+MOCK_API nvml_return nvmlDeviceGetComputeRunningProcesses_v2(nvml_device device,
+                                                             unsigned int *count,
+                                                             nvml_process_info *infos);
 MOCK_API nvml_return nvmlDeviceGetComputeRunningProcesses_v3(nvml_device device,
                                                              unsigned int *count,
                                                              nvml_process_info *infos);
+MOCK_API nvml_return nvmlDeviceGetGraphicsRunningProcesses(nvml_device device, unsigned int *count,
+                                                           nvml_process_info_v1 *infos);
+MOCK_API nvml_return nvmlDeviceGetGraphicsRunningProcesses_v2(nvml_device device,
+                                                              unsigned int *count,
+                                                              nvml_process_info *infos);
 MOCK_API nvml_return nvmlDeviceGetGraphicsRunningProcesses_v3(nvml_device device,
                                                               unsigned int *count,
                                                               nvml_process_info *infos);
+MOCK_API nvml_return nvmlDeviceGetMPSComputeRunningProcesses(nvml_device device,
+                                                             unsigned int *count,
+                                                             nvml_process_info_v1 *infos);
+MOCK_API nvml_return nvmlDeviceGetMPSComputeRunningProcesses_v2(nvml_device device,
+                                                                unsigned int *count,
+                                                                nvml_process_info *infos);
+MOCK_API nvml_return nvmlDeviceGetMPSComputeRunningProcesses_v3(nvml_device device,
+                                                                unsigned int *count,
+                                                                nvml_process_info *infos);
+MOCK_API nvml_return nvmlDeviceGetRunningProcessDetailList(nvml_device device,
+                                                           nvml_process_detail_list *list);
+MOCK_API nvml_return nvmlDeviceGetProcessUtilization(nvml_device device,
+                                                     nvml_process_sample *samples,
+                                                     unsigned int *count,
+                                                     unsigned long long last_seen_us);
+MOCK_API nvml_return nvmlDeviceGetProcessesUtilizationInfo(nvml_device device,
+                                                           nvml_processes_utilization *info);
 
 MOCK_API nvml_return nvmlDeviceGetUtilizationRates(nvml_device device, nvml_utilization *rates);
 MOCK_API nvml_return nvmlDeviceGetSamples(nvml_device device, int type,

@@ -1,19 +1,10 @@
 #include "api.h"
 
-#include "call.h"
+#include "answer.h"
 #include "driver.h"
 
-/* Begins a call that fills *out. */
-static mock_call begin(const char *function, nvml_device device, const void *out) {
-    mock_call call = mock_call_begin_handle(function, device);
-    if (call.rc == NVML_OK && out == NULL) {
-        call.rc = NVML_E_INVALID_ARGUMENT;
-    }
-    return call;
-}
-
 nvml_return nvmlDeviceGetUtilizationRates(nvml_device device, nvml_utilization *rates) {
-    mock_call call = begin("nvmlDeviceGetUtilizationRates", device, rates);
+    mock_call call = mock_begin_filling("nvmlDeviceGetUtilizationRates", device, rates);
     if (call.rc == NVML_OK) {
         int64_t newest = mock_entry_newest(call.scenario, call.t_ns);
         rates->gpu = mock_entry_percent(call.scenario, call.device, MOCK_UTIL, newest);
@@ -26,7 +17,7 @@ nvml_return nvmlDeviceGetUtilizationRates(nvml_device device, nvml_utilization *
  * are given; having none is NOT_FOUND. */
 nvml_return nvmlDeviceGetSamples(nvml_device device, int type, unsigned long long last_seen_us,
                                  int *value_type, unsigned int *count, nvml_sample *samples) {
-    mock_call call = begin("nvmlDeviceGetSamples", device, count);
+    mock_call call = mock_begin_filling("nvmlDeviceGetSamples", device, count);
     if (call.rc != NVML_OK) {
         return mock_call_end(&call, call.rc);
     }
@@ -53,7 +44,7 @@ static unsigned long long mib(int64_t number) {
 
 /* Since driver branch 510, "used" of the first version counts what the driver reserves. */
 nvml_return nvmlDeviceGetMemoryInfo(nvml_device device, nvml_memory *memory) {
-    mock_call call = begin("nvmlDeviceGetMemoryInfo", device, memory);
+    mock_call call = mock_begin_filling("nvmlDeviceGetMemoryInfo", device, memory);
     if (call.rc == NVML_OK) {
         memory->total = mib(call.device->mem_mib);
         memory->used = mock_memory_used(call.device, call.t_ns) + mib(call.device->reserved_mib);
@@ -63,7 +54,7 @@ nvml_return nvmlDeviceGetMemoryInfo(nvml_device device, nvml_memory *memory) {
 }
 
 nvml_return nvmlDeviceGetMemoryInfo_v2(nvml_device device, nvml_memory_v2 *memory) {
-    mock_call call = begin("nvmlDeviceGetMemoryInfo_v2", device, memory);
+    mock_call call = mock_begin_filling("nvmlDeviceGetMemoryInfo_v2", device, memory);
     if (call.rc == NVML_OK && memory->version != NVML_MEMORY_V2_VERSION) {
         call.rc = NVML_E_FUNCTION_NOT_FOUND; /* so drivers answer, rather than code 25 */
     }
@@ -78,7 +69,7 @@ nvml_return nvmlDeviceGetMemoryInfo_v2(nvml_device device, nvml_memory_v2 *memor
 
 nvml_return nvmlDeviceGetTotalEnergyConsumption(nvml_device device,
                                                 unsigned long long *millijoules) {
-    mock_call call = begin("nvmlDeviceGetTotalEnergyConsumption", device, millijoules);
+    mock_call call = mock_begin_filling("nvmlDeviceGetTotalEnergyConsumption", device, millijoules);
     if (call.rc == NVML_OK) {
         *millijoules = mock_energy_mj(call.device, call.t_ns);
     }
@@ -86,7 +77,7 @@ nvml_return nvmlDeviceGetTotalEnergyConsumption(nvml_device device,
 }
 
 nvml_return nvmlDeviceGetPowerUsage(nvml_device device, unsigned int *milliwatts) {
-    mock_call call = begin("nvmlDeviceGetPowerUsage", device, milliwatts);
+    mock_call call = mock_begin_filling("nvmlDeviceGetPowerUsage", device, milliwatts);
     if (call.rc == NVML_OK) {
         *milliwatts = mock_power_mw(call.device, call.t_ns);
     }
@@ -94,7 +85,7 @@ nvml_return nvmlDeviceGetPowerUsage(nvml_device device, unsigned int *milliwatts
 }
 
 nvml_return nvmlDeviceGetEnforcedPowerLimit(nvml_device device, unsigned int *milliwatts) {
-    mock_call call = begin("nvmlDeviceGetEnforcedPowerLimit", device, milliwatts);
+    mock_call call = mock_begin_filling("nvmlDeviceGetEnforcedPowerLimit", device, milliwatts);
     if (call.rc == NVML_OK) {
         *milliwatts = (unsigned int)(call.device->power_micro_w / 1000);
     }
@@ -103,7 +94,7 @@ nvml_return nvmlDeviceGetEnforcedPowerLimit(nvml_device device, unsigned int *mi
 
 static nvml_return give_reasons(const char *function, nvml_device device,
                                 unsigned long long *reasons) {
-    mock_call call = begin(function, device, reasons);
+    mock_call call = mock_begin_filling(function, device, reasons);
     if (call.rc == NVML_OK) {
         *reasons = mock_throttle_reasons(call.device, call.t_ns);
     }
@@ -121,7 +112,7 @@ nvml_return nvmlDeviceGetCurrentClocksEventReasons(nvml_device device,
 }
 
 nvml_return nvmlDeviceGetTemperature(nvml_device device, int sensor, unsigned int *celsius) {
-    mock_call call = begin("nvmlDeviceGetTemperature", device, celsius);
+    mock_call call = mock_begin_filling("nvmlDeviceGetTemperature", device, celsius);
     if (call.rc == NVML_OK && sensor != 0) {
         call.rc = NVML_E_INVALID_ARGUMENT; /* NVML knows one sensor, the GPU's */
     }

@@ -22,7 +22,7 @@ static struct {
     load_state load;
     int64_t references; /* nvmlInit* less nvmlShutdown */
     int64_t t0_ns;      /* CLOCK_MONOTONIC */
-    int64_t base_us;
+    int64_t base_us, wall_us;
     int64_t rule_calls[MOCK_RULES_MAX];
     bool log_tried, log_open;
     int log_fd;
@@ -52,6 +52,7 @@ static int64_t base_us(int64_t clock, int64_t t0_ns) {
 static void set_t0(int64_t t0_ns) {
     process_state.t0_ns = mock_clock_is_virtual() ? mock_clock_virtual_t0_ns() : t0_ns;
     process_state.base_us = base_us(process_state.scenario.clock, process_state.t0_ns);
+    process_state.wall_us = base_us(MOCK_CLOCK_EPOCH, process_state.t0_ns);
 }
 
 void mock_call_set_time(int64_t t_ns) {
@@ -145,6 +146,7 @@ static mock_call begin(const char *function, int64_t index, bool must_be_initial
     if (process_state.load == LOADED) {
         call.scenario = &process_state.scenario;
         call.base_us = process_state.base_us;
+        call.wall_us = process_state.wall_us;
         call.t_ns = mock_clock_ns(CLOCK_MONOTONIC) - process_state.t0_ns;
         if (!must_be_initialised || process_state.references > 0) {
             verdict = mock_rules_judge(call.scenario, process_state.rule_calls, function, index,

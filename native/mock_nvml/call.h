@@ -17,6 +17,7 @@ typedef struct {
     int64_t index;             /* of the device, or negative */
     int64_t t_ns;              /* when the call was made, since T0 */
     int64_t base_us;           /* time stamp of T0 in the driver's clock */
+    int64_t wall_us;           /* T0 in us since 1970 */
     nvml_return rc;            /* NVML_OK: answer; anything else: hand it to mock_call_end */
 } mock_call;
 

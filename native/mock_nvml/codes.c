@@ -30,7 +30,7 @@ static const struct {
     {NVML_E_IN_USE, "IN_USE", "In use by another client"},
     {NVML_E_MEMORY, "MEMORY", "Insufficient Memory"},
     {NVML_E_NO_DATA, "NO_DATA", "No data"},
-    {25, "ARGUMENT_VERSION_MISMATCH", "Argument version mismatch"},
+    {NVML_E_ARGUMENT_VERSION_MISMATCH, "ARGUMENT_VERSION_MISMATCH", "Argument version mismatch"},
     {27, "NOT_READY", "Not ready"},
     {NVML_E_GPU_NOT_FOUND, "GPU_NOT_FOUND", "GPU not found"},
     {NVML_E_INVALID_STATE, "INVALID_STATE", "Invalid state"},

@@ -16,8 +16,17 @@ static bool read_driver(mock_line *line, mock_scenario *scenario) {
         {"clock", MOCK_FIELD_CHOICE, offsetof(mock_scenario, clock), 0, 0, "epoch|boot|relative"},
         {"order", MOCK_FIELD_CHOICE, offsetof(mock_scenario, order), 0, 0, "ascending|descending"},
         {"dry_when_idle", MOCK_FIELD_CHOICE, offsetof(mock_scenario, dry_when_idle), 0, 0, "0|1"},
+        {"process_stride", MOCK_FIELD_CHOICE, offsetof(mock_scenario, process_stride), 0, 0,
+         "16|24|32"},
+        {"accounting", MOCK_FIELD_CHOICE, offsetof(mock_scenario, accounting), 0, 0, "0|1"},
         {0}};
-    return mock_read_fields(line, FIELDS, scenario);
+    static const int64_t STRIDES[] = {16, 24, 32};
+    int64_t before = scenario->process_stride;
+    scenario->process_stride = -1;
+    bool good = mock_read_fields(line, FIELDS, scenario);
+    scenario->process_stride =
+        scenario->process_stride < 0 ? before : STRIDES[scenario->process_stride];
+    return good;
 }
 
 bool mock_read_device_number(mock_line *line, const mock_scenario *scenario, int64_t *device) {
@@ -39,6 +48,7 @@ static bool read_device(mock_line *line, mock_scenario *scenario) {
          NULL},
         {"temp_c", MOCK_FIELD_INTEGER, offsetof(mock_device, temp_c), 0, 150, NULL},
         {"energy_mj", MOCK_FIELD_INTEGER, offsetof(mock_device, energy_mj), 0, 1LL << 50, NULL},
+        {"accounting", MOCK_FIELD_CHOICE, offsetof(mock_device, accounting), 0, 0, "0|1"},
         {0}};
     int64_t number = scenario->device_count;
     const char *word = mock_next_word(line);
@@ -52,8 +62,11 @@ static bool read_device(mock_line *line, mock_scenario *scenario) {
                              word == NULL ? "" : word, number);
     }
     mock_device *device = &scenario->devices[number];
-    *device = (mock_device){
-        .name = "Mock GPU", .mem_mib = 16384, .power_micro_w = 70 * MOCK_MICRO, .temp_c = 45};
+    *device = (mock_device){.name = "Mock GPU",
+                            .accounting = scenario->accounting,
+                            .mem_mib = 16384,
+                            .power_micro_w = 70 * MOCK_MICRO,
+                            .temp_c = 45};
     (void)snprintf(device->uuid, sizeof device->uuid, "GPU-6d6f636b-0000-4000-8000-%012" PRId64,
                    number);
     if (!mock_read_fields(line, FIELDS, device)) {
@@ -67,33 +80,13 @@ static bool read_device(mock_line *line, mock_scenario *scenario) {
     return true;
 }
 
-static bool read_process(mock_line *line, mock_scenario *scenario) {
-    static const mock_field FIELDS[] = {
-        {"pid", MOCK_FIELD_INTEGER, offsetof(mock_process, pid), 1, INT32_MAX, NULL},
-        {"t0", MOCK_FIELD_TIME, offsetof(mock_process, t0_ns), 0, MOCK_TIME_MAX_S, NULL},
-        {"t1", MOCK_FIELD_TIME, offsetof(mock_process, t1_ns), 0, MOCK_TIME_MAX_S, NULL},
-        {"mem_mib", MOCK_FIELD_INTEGER, offsetof(mock_process, mem_mib), 0, 1 << 24, NULL},
-        {0}};
-    if (scenario->process_count == MOCK_PROCESSES_MAX) {
-        return mock_complain(line, "proc: at most %d are allowed", MOCK_PROCESSES_MAX);
-    }
-    mock_process *process = &scenario->processes[scenario->process_count];
-    *process = (mock_process){.t1_ns = INT64_MAX};
-    if (!mock_read_device_number(line, scenario, &process->device) ||
-        !mock_read_fields(line, FIELDS, process)) {
-        return false;
-    }
-    scenario->process_count++;
-    return process->pid > 0 || mock_complain(line, "proc: pid= is missing");
-}
-
 static bool read_line(mock_line *line, mock_scenario *scenario) {
     static const struct {
         const char *word;
         bool (*read)(mock_line *line, mock_scenario *scenario);
     } KINDS[] = {
         {"driver", read_driver},      {"device", read_device},        {"series", mock_read_series},
-        {"proc", read_process},       {"fail", mock_read_fail},       {"hide", mock_read_hide},
+        {"proc", mock_read_process},  {"fail", mock_read_fail},       {"hide", mock_read_hide},
         {"delay", mock_read_delay},   {"hang", mock_read_hang},       {"lost", mock_read_lost},
         {"unload", mock_read_unload}, {"garbage", mock_read_garbage},
     };
@@ -119,7 +112,8 @@ bool mock_scenario_read(FILE *text, const char *source, mock_scenario *scenario,
     scenario->rule_count = scenario->point_count = 0;
     scenario->clock = MOCK_CLOCK_EPOCH;
     scenario->order = MOCK_ORDER_ASCENDING;
-    scenario->dry_when_idle = 0;
+    scenario->dry_when_idle = scenario->accounting = 0;
+    scenario->process_stride = sizeof(nvml_process_info);
     (void)snprintf(scenario->driver_version, sizeof scenario->driver_version, "580.126.09");
     scenario->period_ms = 167; /* a sixth of a second, the shortest period that NVML documents */
     scenario->ring = 72;       /* entries in the open kernel driver since branch 525 */

@@ -32,12 +32,21 @@ typedef enum {
 typedef struct {
     char name[NVML_NAME_SIZE], uuid[NVML_UUID_SIZE];
     int64_t mem_mib, reserved_mib, power_micro_w, temp_c, energy_mj;
-    bool garbage_name;
+    int64_t accounting; /* 0 or 1; at first what the driver line says */
+    bool garbage_name, garbage_records, garbage_processes;
     mock_series series[MOCK_SERIES_COUNT]; /* a count of 0: not given */
 } mock_device;
 
+/* Processes that the scenario cannot name by number, in place of a pid. */
+enum { MOCK_PID_SELF = -1, MOCK_PID_CHILD = -2, MOCK_PID_FOREIGN = -3 };
+
+/* One phase of a process's life on a device: several may have the same pid. */
 typedef struct {
-    int64_t device, pid, t0_ns, t1_ns, mem_mib;
+    int64_t device, pid, t0_ns, t1_ns;
+    int64_t mem_mib, mem_unknown;     /* unknown: the driver says all-ones */
+    int64_t peak_mib, peak_ns;        /* a short allocation that only accounting shows */
+    int64_t sm_micro, mem_util_micro; /* millionths of a percent */
+    int64_t kind;                     /* of MOCK_PROCESS_KINDS */
 } mock_process;
 
 typedef enum { MOCK_FAIL, MOCK_DELAY, MOCK_HANG } mock_rule_kind;
@@ -54,7 +63,7 @@ typedef struct {
 
 typedef struct {
     char driver_version[NVML_DRIVER_SIZE];
-    int64_t period_ms, ring, clock, order, dry_when_idle;
+    int64_t period_ms, ring, clock, order, dry_when_idle, process_stride, accounting;
     mock_device devices[MOCK_DEVICES_MAX];
     mock_process processes[MOCK_PROCESSES_MAX];
     mock_rule rules[MOCK_RULES_MAX];

@@ -125,14 +125,23 @@ bool mock_read_unload(mock_line *line, mock_scenario *scenario) {
 }
 
 bool mock_read_garbage(mock_line *line, mock_scenario *scenario) {
+    static const struct {
+        const char *word;
+        size_t offset;
+    } KINDS[] = {{"name", offsetof(mock_device, garbage_name)},
+                 {"processes", offsetof(mock_device, garbage_processes)},
+                 {"records", offsetof(mock_device, garbage_records)}};
     const char *what = mock_next_word(line);
     int64_t number = 0;
-    if (what == NULL || strcmp(what, "name") != 0) {
-        return mock_complain(line, "garbage %s: allowed is name", what == NULL ? "" : what);
+    for (size_t i = 0; i < sizeof KINDS / sizeof KINDS[0]; i++) {
+        if (what != NULL && strcmp(what, KINDS[i].word) == 0) {
+            if (!mock_read_device_number(line, scenario, &number)) {
+                return false;
+            }
+            *(bool *)((char *)&scenario->devices[number] + KINDS[i].offset) = true;
+            return true;
+        }
     }
-    if (!mock_read_device_number(line, scenario, &number)) {
-        return false;
-    }
-    scenario->devices[number].garbage_name = true;
-    return true;
+    return mock_complain(line, "garbage %s: allowed is name, processes or records",
+                         what == NULL ? "" : what);
 }

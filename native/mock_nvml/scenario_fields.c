@@ -129,6 +129,19 @@ static bool read_number(const mock_line *line, const mock_field *field, const ch
                          text, KINDS[field->type].noun, field->minimum, field->maximum);
 }
 
+static bool read_pid(const mock_line *line, const mock_field *field, const char *text,
+                     int64_t *pid) {
+    static const int64_t WORDS[] = {MOCK_PID_SELF, MOCK_PID_CHILD, MOCK_PID_FOREIGN};
+    int64_t word = find_choice(text, "self|child|foreign");
+    if (word >= 0) {
+        *pid = WORDS[word];
+        return true;
+    }
+    return (mock_parse_fixed(text, 0, pid) && *pid >= 1 && *pid <= INT32_MAX) ||
+           mock_complain(line, "%s=%s: allowed is a number from 1 to %d, self, child or foreign",
+                         field->key, text, INT32_MAX);
+}
+
 static bool read_value(const mock_line *line, const mock_field *field, char *text, void *slot) {
     nvml_return code;
     switch (field->type) {
@@ -156,6 +169,8 @@ static bool read_value(const mock_line *line, const mock_field *field, char *tex
         }
         *(int64_t *)slot = code;
         return true;
+    case MOCK_FIELD_PID:
+        return read_pid(line, field, text, slot);
     case MOCK_FIELD_CALLS:
         return parse_calls(text, slot) ||
                mock_complain(line, "%s=: allowed is K, K-L or K-, counted from 1", field->key);
@@ -164,7 +179,7 @@ static bool read_value(const mock_line *line, const mock_field *field, char *tex
 }
 
 static bool complain_of_key(const mock_line *line, const mock_field *fields, const char *word) {
-    char keys[256] = "";
+    char keys[400] = "";
     for (size_t used = 0; fields->key != NULL; fields++) {
         int n = snprintf(keys + used, sizeof keys - used, " %s", fields->key);
         used += (size_t)n;

@@ -33,6 +33,7 @@ typedef enum {
     MOCK_FIELD_TEXT,   /* at most maximum bytes with the terminating NUL */
     MOCK_FIELD_CHOICE, /* index into the words of choices, separated by '|' */
     MOCK_FIELD_CODE,   /* NVML return code */
+    MOCK_FIELD_PID,    /* a number, or self, child or foreign as MOCK_PID_* */
     MOCK_FIELD_CALLS,  /* K, K-L or K-: two int64_t, first and last */
 } mock_field_type;
 

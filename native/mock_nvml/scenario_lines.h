@@ -9,6 +9,7 @@
 /* Reads the number of a device that an earlier line declared. */
 bool mock_read_device_number(mock_line *line, const mock_scenario *scenario, int64_t *device);
 
+bool mock_read_process(mock_line *line, mock_scenario *scenario);
 bool mock_read_series(mock_line *line, mock_scenario *scenario);
 
 /* Faults: all but `garbage` become rules. */

@@ -11,7 +11,6 @@ from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 
-import pynvml
 import pytest
 
 from helpers.mock_driver import PRELUDE, Mock
@@ -197,7 +196,7 @@ def test_processes_come_and_go(mock: Mock) -> None:
 def test_what_is_not_supported_says_so(mock: Mock) -> None:
     code = (
         "[error(nv.nvmlDeviceGetMigMode, gpu), error(nv.nvmlDeviceGetComputeMode, gpu),"
-        " error(nv.nvmlDeviceGetFanSpeed, gpu), error(nv.nvmlDeviceGetProcessUtilization, gpu, 0),"
+        " error(nv.nvmlDeviceGetFanSpeed, gpu), error(nv.nvmlDeviceGetSerial, gpu),"
         " nv.nvmlDeviceGetAccountingMode(gpu)]"
     )
     assert mock.ask(code) == ["NVMLError_NotSupported"] * 4 + [0]
@@ -259,23 +258,3 @@ def test_the_mock_says_that_it_is_one(mock_library: Path) -> None:
     version = ctypes.CDLL(str(mock_library)).nvmlMockVersion
     version.restype = ctypes.c_char_p
     assert re.fullmatch(rb"\d+\.\d+\.\d+", version())
-
-
-def test_our_layouts_equal_those_of_pynvml() -> None:
-    headers = [
-        (REPOSITORY / "native" / name).read_text()
-        for name in ("include/nvml_types.h", "mock_nvml/api.h")
-    ]
-    pattern = r"_Static_assert\(sizeof\((\w+)\) == (\d+)"
-    ours = {name: int(size) for text in headers for name, size in re.findall(pattern, text)}
-    assert ours == {
-        "nvml_utilization": ctypes.sizeof(pynvml.c_nvmlUtilization_t),
-        "nvml_memory": ctypes.sizeof(pynvml.c_nvmlMemory_t),
-        "nvml_memory_v2": ctypes.sizeof(pynvml.c_nvmlMemory_v2_t),
-        "nvml_sample": ctypes.sizeof(pynvml.c_nvmlSample_t),
-        "nvml_pci_info": ctypes.sizeof(pynvml.nvmlPciInfo_t),
-        "nvml_process_info": ctypes.sizeof(pynvml.c_nvmlProcessInfo_t),
-    }
-    version = re.search(r"NVML_MEMORY_V2_VERSION == (0x[0-9A-F]+)", headers[0])
-    assert version is not None
-    assert int(version.group(1), 16) == pynvml.nvmlMemory_v2

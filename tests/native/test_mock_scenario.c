@@ -140,7 +140,7 @@ static void messages_name_place_key_and_what_is_allowed(void) {
     check_refused(
         "driver period=5\n",
         "s.txt:1: period=5: not a key=value of this line; allowed keys: version period_ms "
-        "ring clock order dry_when_idle");
+        "ring clock order dry_when_idle process_stride accounting");
     check_refused("\n#\ndriver period_ms=0\n",
                   "s.txt:3: period_ms=0: allowed is a whole number from 1 to 10000");
     check_refused("driver clock=utc\n", "s.txt:1: clock=utc: allowed is epoch|boot|relative");
@@ -164,7 +164,8 @@ static void messages_name_place_key_and_what_is_allowed(void) {
                   "s.txt:1: code=3: not a key=value of this line; allowed keys: none");
     check_refused("unload\n", "s.txt:1: t= is missing");
     check_refused("device 0\nproc 0 mem_mib=3\n", "s.txt:2: proc: pid= is missing");
-    check_refused("garbage uuid 0\n", "s.txt:1: garbage uuid: allowed is name");
+    check_refused("garbage uuid 0\n",
+                  "s.txt:1: garbage uuid: allowed is name, processes or records");
 }
 
 static void messages_about_series(void) {

@@ -1,0 +1,34 @@
+#include "answer.h"
+
+#include <string.h>
+
+mock_call mock_begin_filling(const char *function, nvml_device handle, const void *out) {
+    mock_call call = mock_call_begin_handle(function, handle);
+    if (call.rc == NVML_OK && out == NULL) {
+        call.rc = NVML_E_INVALID_ARGUMENT;
+    }
+    return call;
+}
+
+nvml_return mock_give_text(mock_call *call, const char *text, char *out, unsigned int length) {
+    if (call->rc == NVML_OK && out == NULL) {
+        call->rc = NVML_E_INVALID_ARGUMENT;
+    }
+    if (call->rc == NVML_OK && strlen(text) >= length) {
+        call->rc = NVML_E_INSUFFICIENT_SIZE;
+    }
+    if (call->rc == NVML_OK) {
+        memcpy(out, text, strlen(text) + 1);
+    }
+    return mock_call_end(call, call->rc);
+}
+
+nvml_return mock_give_number(mock_call *call, unsigned int number, unsigned int *out) {
+    if (call->rc == NVML_OK && out == NULL) {
+        call->rc = NVML_E_INVALID_ARGUMENT;
+    }
+    if (call->rc == NVML_OK) {
+        *out = number;
+    }
+    return mock_call_end(call, call->rc);
+}
