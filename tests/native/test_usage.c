@@ -25,6 +25,15 @@ static void write_bytes(size_t bytes) {
     (void)close(fd);
 }
 
+static void read_bytes(size_t bytes) {
+    static char block[4096];
+    int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+    if (bytes > sizeof block || read(fd, block, bytes) != (ssize_t)bytes) {
+        _exit(9);
+    }
+    (void)close(fd);
+}
+
 static void burn_ms(long ms) {
     struct timespec t;
     do {
@@ -48,6 +57,7 @@ static void write_a_little(void) {
         ballast[i] = 1;
     }
     write_bytes(10007);
+    read_bytes(1009);
 }
 
 static void burn_and_write(void) {
@@ -69,15 +79,15 @@ static void short_children_are_counted_to_the_byte(void) {
     for (int i = 0; i < 50; i++) {
         child(write_a_little);
     }
-    write_bytes(123456); /* this process's own: not the task's */
+    write_bytes(12345678); /* this process's own: not the task's, and longer numbers in its file */
     probe_usage_read(&reader, &none, &usage);
     CHECK(usage.io_valid);
     probe_usage_close(&reader);
     CHECK_INT(reader.process_io, -1);
     CHECK_INT(usage.io[1], 50 * 10007);
-    CHECK_INT(usage.io[3], 50 * 3); /* 4096 + 4096 + the rest */
-    CHECK_INT(usage.io[0], 0);      /* what this measuring reads is not the task's */
-    CHECK_INT(usage.io[2], 0);
+    CHECK_INT(usage.io[3], 50 * 3);    /* 4096 + 4096 + the rest */
+    CHECK_INT(usage.io[0], 50 * 1009); /* what this measuring reads is not the task's */
+    CHECK_INT(usage.io[2], 50);
 }
 
 static void cpu_time_is_that_of_the_children(void) {
