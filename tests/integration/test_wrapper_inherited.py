@@ -2,15 +2,17 @@
 
 import os
 import resource
+import select
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import probe
 from helpers.wrapper import Wrapper
 
-READS_TO_END_S = 20
+PATIENCE_S = 10
 
 
 @pytest.fixture(params=["no device", "a device"])
@@ -42,7 +44,7 @@ def test_the_last_writer_of_an_inherited_pipe_is_the_command(any_wrapper: Wrappe
         os.set_blocking(read_end, True)
         assert reader.read() == "written\n"  # returns at the end of the pipe
     assert process.poll() is None
-    process.communicate(b"\n", timeout=READS_TO_END_S)
+    process.communicate(b"\n", timeout=PATIENCE_S)
     assert process.returncode == 0
 
 
@@ -56,7 +58,9 @@ def test_an_inherited_lock_is_held_by_the_command_alone(any_wrapper: Wrapper) ->
         "os.set_inheritable(fd, True)\n"
         "os.execvp(sys.argv[2], sys.argv[2:])\n"
     )
-    release = f"for fd in /proc/self/fd/*; do [ $fd -ef {lock} ] && eval exec ${{fd##*/}}'>&-'; done"
+    release = (
+        f"for fd in /proc/self/fd/*; do [ $fd -ef {lock} ] && eval exec ${{fd##*/}}'>&-'; done"
+    )
     script = f"flock -n {lock} true || echo held; {release}; echo released; read line"
     process = subprocess.Popen(
         [sys.executable, "-c", code, str(lock), *any_wrapper.command("bash", "-c", script)],
@@ -70,8 +74,24 @@ def test_an_inherited_lock_is_held_by_the_command_alone(any_wrapper: Wrapper) ->
     any_wrapper.wait_for_trace()
     taken = subprocess.run(["flock", "-w", "5", str(lock), "true"], check=False)
     assert process.poll() is None
-    process.communicate("\n", timeout=READS_TO_END_S)
+    process.communicate("\n", timeout=PATIENCE_S)
     assert taken.returncode == 0
+
+
+def test_a_sampled_program_has_its_pipe_to_itself(
+    mock_library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The helper is started inside a program whose descriptors are no business of ours."""
+    (tmp_path / "scenario.txt").write_text("device 0\n")
+    monkeypatch.setenv("NVMLMOCK_SCENARIO", str(tmp_path / "scenario.txt"))
+    read_end, write_end = os.pipe()
+    os.set_inheritable(write_end, True)
+    with probe.Sampler(tmp_path, nvml_library=mock_library):
+        os.close(write_end)
+        ended, _, _ = select.select([read_end], [], [], PATIENCE_S)
+    assert ended == [read_end]
+    assert os.read(read_end, 1) == b""
+    os.close(read_end)
 
 
 def status_and_cores(command: list[str], directory: Path) -> tuple[int, int]:
