@@ -1,7 +1,11 @@
 """When a running trace is replaced, as the replaced files themselves tell."""
 
+import signal
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 from helpers.watched import watch
 from helpers.wrapper import Wrapper
@@ -30,3 +34,31 @@ def test_the_first_checkpoints_come_at_1_2_and_5_seconds(wrapper: Wrapper) -> No
     for before, after in pairwise(traces):
         assert after["probe"]["samples"] >= before["probe"]["samples"]
         assert after["probe"]["run_id"] == before["probe"]["run_id"]
+
+
+def kib(pid: int, key: str) -> int:
+    """Read a size from a process's status."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    [value] = [int(line.split()[1]) for line in lines if line.startswith(f"{key}:")]
+    return value
+
+
+def test_checkpoints_leave_no_memory_behind(wrapper: Wrapper) -> None:
+    """Also with a timeline, whose text needs room of its own each time."""
+    if b"__asan_init" in Path(wrapper.entry[0]).read_bytes():
+        pytest.skip("a sanitizer has a memory of its own")
+    fusion = wrapper.directory / ".fusion"
+    fusion.mkdir()
+    sizes = []
+    with watch(fusion) as place:
+        process = wrapper.start("sh", "-c", "trap '' TERM; read line", options=["--timeline"])
+        while not (fusion / "timeline.json").exists():  # with the checkpoint of the first second
+            assert place.wait(10)
+        for _ in range(12):
+            before = wrapper.trace()["probe"]["written_ms"]
+            process.send_signal(signal.SIGTERM)
+            while wrapper.trace()["probe"]["written_ms"] == before:
+                assert place.wait(10)
+            sizes.append(kib(process.pid, "VmSize"))
+    process.communicate("\n", timeout=30)
+    assert max(sizes[2:]) <= min(sizes[2:]) + 8
