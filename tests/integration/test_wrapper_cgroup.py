@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.control_groups import group_of, groups_left
 from helpers.wrapper import Wrapper, ends, read_trace
 
 MIB = 1024 * 1024
@@ -19,46 +20,6 @@ SHARED = ("--cgroup", "shared")
 
 # 100 MiB touched, and little else: dd fills its one buffer.
 TOUCHER = ("dd", "if=/dev/zero", "of=/dev/null", "bs=100M", "count=40", "status=none")
-
-
-def group_of(pid: int | str, hierarchy: str) -> Path:
-    """The directory of a process's group; hierarchy is a v1 controller or "" for v2."""
-    for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
-        _, controllers, path = line.split(":", 2)
-        if hierarchy in controllers.split(","):
-            mount = next(
-                fields[4]
-                for fields in map(str.split, Path("/proc/self/mountinfo").read_text().splitlines())
-                if fields[-3] == ("cgroup" if hierarchy else "cgroup2")
-                and (not hierarchy or hierarchy in fields[-1].split(","))
-            )
-            return Path(mount + path)
-    pytest.skip(f"no hierarchy of control groups with {hierarchy or 'v2'}")
-
-
-def groups_left(*parents: Path) -> list[Path]:
-    return [group for parent in parents for group in parent.glob("gpu-probe.*")]
-
-
-@pytest.fixture
-def parent() -> Iterator[Path]:
-    """A v1 memory group of this test, below its own: nobody else is in it."""
-    group = group_of("self", "memory") / f"test-{os.getpid()}"
-    try:
-        group.mkdir()
-    except OSError as error:
-        pytest.skip(f"no permission to make control groups: {error}")
-    yield group
-    for left in groups_left(group):
-        left.rmdir()
-    group.rmdir()
-
-
-@pytest.fixture
-def inside(parent: Path, wrapper: Wrapper) -> Wrapper:
-    """The wrapper, started within that group."""
-    shell = ["sh", "-c", f'echo 0 > {parent}/cgroup.procs && exec "$@"', "sh"]
-    return Wrapper(entry=[*shell, *wrapper.entry], directory=wrapper.directory)
 
 
 @pytest.fixture
@@ -318,3 +279,30 @@ def test_an_oom_kill_is_a_reason_for_a_checkpoint(inside: Wrapper, parent: Path)
     assert 2000 < running["proc"]["realtime"] < 4500  # the next one would be due at 5 s
     process.communicate("\n", timeout=30)
     assert process.returncode == 0
+
+
+def test_a_group_that_has_held_more_before_is_not_the_tasks(inside: Wrapper, parent: Path) -> None:
+    """Its lifetime maximum would be an earlier program's."""
+    assert inside.run("true").returncode == 0
+    assert inside.trace()["probe"]["scope"]["cgroup"] == "own"
+    earlier = ["sh", "-c", f'echo 0 > {parent}/cgroup.procs && exec "$@"', "sh", *TOUCHER]
+    subprocess.run(earlier, check=True)
+    assert inside.run("true").returncode == 0
+    assert "cgroup" not in inside.trace()
+    [note] = cgroup_notes(inside)
+    assert "its memory peak was above 64 MiB before the task started" in note
+
+
+def test_a_group_that_a_launcher_fills_is_not_the_tasks(inside: Wrapper) -> None:
+    code = (
+        "import subprocess, sys\n"
+        "held = bytearray(20 * 2**20); held[::4096] = bytes(len(held) // 4096)\n"
+        "subprocess.run(sys.argv[1:], check=True)\n"
+    )
+    *shell, gpu_probe = inside.entry
+    launcher = [*shell, sys.executable, "-c", code, gpu_probe]
+    below = Wrapper(entry=launcher, directory=inside.directory)
+    assert below.run("true").returncode == 0
+    assert "cgroup" not in below.trace()
+    [note] = cgroup_notes(below)
+    assert "it held more than 8 MiB before the task started" in note
