@@ -1,13 +1,11 @@
-"""The process that reads the driver: its end, at any time and inside the driver, and its polls."""
+"""The process that reads the driver: its end, at any time and inside the driver."""
 
 import os
 import signal
 import subprocess
 import time
 from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
-from statistics import mean
 
 import pytest
 
@@ -17,13 +15,6 @@ from helpers.wrapper import Wrapper, ends
 Scenario = Callable[[str], None]
 
 LATE_S = 1.0  # of a busy machine
-LOAD_PCT, LOAD_PERIOD_S, LOAD_S = 30, 1.0, 70
-
-
-def load(busy_s: float) -> str:
-    """Give a series that is 100 for the first busy_s of each period and 0 for the rest."""
-    starts = [i * LOAD_PERIOD_S for i in range(LOAD_S)]
-    return "series 0 util " + " ".join(f"{t} 100 {t + busy_s} 0" for t in starts)
 
 
 def helper_of(wrapper_pid: int) -> int:
@@ -106,29 +97,3 @@ def test_a_helper_that_is_killed_leaves_what_it_knew_and_no_more_is_said(
         "the driver did not answer at the end: the GPU figures are of the time before"
         in trace["probe"]["notes"]
     )
-
-
-def test_polls_of_rates_are_spread_over_their_interval(
-    gpu_wrapper: Wrapper, scenario: Scenario, log: Path
-) -> None:
-    """Polls in step with a load that repeats itself would see one phase of it again and again."""
-    scenario(f"device 0\nhide nvmlDeviceGetSamples\n{load(LOAD_PCT / 100 * LOAD_PERIOD_S)}\n")
-    interval_s = 0.2
-    with watch(log.parent) as calls:
-        process, _ = start_with_log(gpu_wrapper, log, "--interval", "200ms")
-        calls.wait_for_lines(log, "nvmlDeviceGetUtilizationRates", 10)
-        with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(6 * LOAD_PERIOD_S)
-    process.communicate("\n", timeout=30)
-    lines = [line.split() for line in log.read_text().splitlines()]
-    times = [float(line[0]) for line in lines if line[2] == "nvmlDeviceGetUtilizationRates"]
-    gaps = [after - before for before, after in pairwise(times)][:-1]  # the last is at the end
-    later = gaps[2:]  # the first ones tell which way the driver can be asked
-    assert len(later) >= 20
-    assert all(0.5 * interval_s <= gap for gap in later)
-    assert sum(gap < 0.9 * interval_s for gap in later) >= len(later) / 5
-    assert sum(gap > 1.1 * interval_s for gap in later) >= len(later) / 5
-    assert mean(later) == pytest.approx(interval_s, rel=0.25)
-    gpu = gpu_wrapper.trace()["gpu"]
-    assert gpu["devices"][0]["utilization_source"] == "nvml_utilization_rates"
-    assert gpu["pct"] == pytest.approx(LOAD_PCT, abs=7)
