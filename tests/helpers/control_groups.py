@@ -4,7 +4,12 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["group_of", "groups_left"]
+from helpers.wrapper import Wrapper
+
+__all__ = ["TOUCHER", "cgroup_notes", "group_of", "groups_left"]
+
+# 100 MiB touched, and little else: dd fills its one buffer.
+TOUCHER = ("dd", "if=/dev/zero", "of=/dev/null", "bs=100M", "count=40", "status=none")
 
 
 def group_of(pid: int | str, hierarchy: str) -> Path:
@@ -24,3 +29,8 @@ def group_of(pid: int | str, hierarchy: str) -> Path:
 
 def groups_left(*parents: Path) -> list[Path]:
     return [group for parent in parents for group in parent.glob("gpu-probe.*")]
+
+
+def cgroup_notes(wrapper: Wrapper) -> list[str]:
+    notes: list[str] = wrapper.trace()["probe"]["notes"]
+    return [note for note in notes if note.startswith("cgroup:")]

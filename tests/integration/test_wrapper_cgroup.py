@@ -11,15 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from helpers.control_groups import group_of, groups_left
+from helpers.control_groups import TOUCHER, cgroup_notes, group_of, groups_left
 from helpers.wrapper import Wrapper, ends, read_trace
 
 MIB = 1024 * 1024
 OWN = ("--cgroup", "own")
 SHARED = ("--cgroup", "shared")
-
-# 100 MiB touched, and little else: dd fills its one buffer.
-TOUCHER = ("dd", "if=/dev/zero", "of=/dev/null", "bs=100M", "count=40", "status=none")
 
 
 @pytest.fixture
@@ -36,11 +33,6 @@ def wait_for(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < deadline, "not within ten seconds"
         time.sleep(0.01)
-
-
-def cgroup_notes(wrapper: Wrapper) -> list[str]:
-    notes: list[str] = wrapper.trace()["probe"]["notes"]
-    return [note for note in notes if note.startswith("cgroup:")]
 
 
 def test_off_reads_nothing(wrapper: Wrapper) -> None:
@@ -279,30 +271,3 @@ def test_an_oom_kill_is_a_reason_for_a_checkpoint(inside: Wrapper, parent: Path)
     assert 2000 < running["proc"]["realtime"] < 4500  # the next one would be due at 5 s
     process.communicate("\n", timeout=30)
     assert process.returncode == 0
-
-
-def test_a_group_that_has_held_more_before_is_not_the_tasks(inside: Wrapper, parent: Path) -> None:
-    """Its lifetime maximum would be an earlier program's."""
-    assert inside.run("true").returncode == 0
-    assert inside.trace()["probe"]["scope"]["cgroup"] == "own"
-    earlier = ["sh", "-c", f'echo 0 > {parent}/cgroup.procs && exec "$@"', "sh", *TOUCHER]
-    subprocess.run(earlier, check=True)
-    assert inside.run("true").returncode == 0
-    assert "cgroup" not in inside.trace()
-    [note] = cgroup_notes(inside)
-    assert "its memory peak was above 64 MiB before the task started" in note
-
-
-def test_a_group_that_a_launcher_fills_is_not_the_tasks(inside: Wrapper) -> None:
-    code = (
-        "import subprocess, sys\n"
-        "held = bytearray(20 * 2**20); held[::4096] = bytes(len(held) // 4096)\n"
-        "subprocess.run(sys.argv[1:], check=True)\n"
-    )
-    *shell, gpu_probe = inside.entry
-    launcher = [*shell, sys.executable, "-c", code, gpu_probe]
-    below = Wrapper(entry=launcher, directory=inside.directory)
-    assert below.run("true").returncode == 0
-    assert "cgroup" not in below.trace()
-    [note] = cgroup_notes(below)
-    assert "it held more than 8 MiB before the task started" in note
