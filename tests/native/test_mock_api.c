@@ -9,20 +9,23 @@
 
 static const long long second_ns = 1000000000;
 
-static const char *const scenario = "driver period_ms=1000 ring=20 accounting=1 clock=boot\n"
-                                    "device 0 gpm=1\n"
-                                    "device 1 gpm=1\n"
-                                    "mig 0 1 gi=4 ci=2 mem_mib=100\n"
-                                    "series 0.1 util linear 0 0 10 100\n"
-                                    "series 0.1 sm 5 80\n"
-                                    "series 1 util linear 0 0 10 100\n"
-                                    "series 1 dram 0 12.5 4 25\n"
-                                    "series 1 retired 3 2\n"
-                                    "series 1 ecc_dbe 3 1\n"
-                                    "proc 1 pid=11 sm=50 mem_mib=7\n"
-                                    "proc 1 pid=12 sm=25 t0=1 t1=3\n"
-                                    "event 1 t=3 type=xid data=63\n"
-                                    "event 1 t=9 type=ecc_dbe\n";
+static const char *const scenario =
+    "driver period_ms=1000 ring=20 accounting=1 clock=boot\n"
+    "device 0 gpm=1\n"
+    "device 1 gpm=1\n"
+    "mig 0 1 gi=4 ci=2 mem_mib=100\n"
+    "series 0.1 util linear 0 0 10 100\n"
+    "series 0.1 sm 5 80\n"
+    "series 1 util linear 0 0 10 100\n"
+    "series 1 dram 0 12.5 4 25\n"
+    "series 1 retired 3 2\n"
+    "series 1 ecc_dbe 3 1\n"
+    "proc 1 pid=11 sm=50 mem_mib=7\n"
+    "proc 1 pid=12 sm=25 t0=1 t1=3\n"
+    "event 1 t=3 type=xid data=63\n"
+    "event 1 t=9 type=ecc_dbe\n"
+    "fail nvmlDeviceGetFieldValues field=190 from=6 code=GPU_IS_LOST\n"
+    "series 1 clock_sm 0 1500 19.5 1000\n";
 
 static void use_scenario(char path[]) {
     int fd = mkstemp(path);
@@ -163,8 +166,29 @@ static void field_values_are_stamped_in_wall_clock_time(nvml_device whole) {
         CHECK_INT(fields[0].value.ull, 350000); /* 70 W */
         CHECK_INT(fields[0].timestamp_us, 1800000005000000);
         CHECK_INT(fields[1].rc, NVML_E_NOT_SUPPORTED);
+        fields[1].field_id = 190;
+        CHECK_INT(nvmlDeviceGetFieldValues(whole, 2, fields), NVML_OK);
+        CHECK_INT(fields[1].rc, NVML_OK);
+        at_ms(6000);
+        CHECK_INT(nvmlDeviceGetFieldValues(whole, 2, fields), NVML_OK);
+        CHECK_INT(fields[0].rc, NVML_OK);
+        CHECK_INT(fields[1].rc, NVML_E_GPU_IS_LOST); /* one of them, and the call succeeds */
     }
     free(fields);
+}
+
+static void rings_of_clocks_and_power(nvml_device whole) {
+    nvml_sample samples[20];
+    unsigned int count = 20;
+    int type = 0;
+    at_ms(20000);
+    CHECK_INT(nvmlDeviceGetSamples(whole, NVML_SAMPLES_SM_CLOCK, 0, &type, &count, samples),
+              NVML_OK);
+    CHECK_INT(count, 20);
+    CHECK_INT(samples[18].value.ui, 1500);
+    CHECK_INT(samples[19].value.ui, 1250);
+    CHECK_INT(nvmlDeviceGetSamples(whole, NVML_SAMPLES_TOTAL_POWER, 0, &type, &count, samples),
+              NVML_E_NOT_SUPPORTED); /* the scenario has no such series for this device */
 }
 
 int main(void) {
@@ -183,5 +207,6 @@ int main(void) {
     pages_and_errors_are_counted(whole);
     a_wait_for_events_moves_virtual_time_on(whole);
     field_values_are_stamped_in_wall_clock_time(whole);
+    rings_of_clocks_and_power(whole);
     return check_failures();
 }
