@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import statistics
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -100,19 +99,22 @@ def duty_rows(place: Place, percent: int) -> Iterator[Row]:
     yield Check(stage=stage, figure="kernel time", unit="", truth=1, ours=ratio, within=None)
 
 
-def plateau(run: Run, middle_ms: float) -> float | None:
-    """Give what the timeline has for memory at that moment, in MiB."""
+def plateau(run: Run, at_ms: float) -> float | None:
+    """Give what the timeline has for memory at that moment (ms since 1970), in MiB.
+
+    A reading stands for the time since the one before, which is up to a second: a moment in the
+    first half of two seconds or more is that of a reading in the same time.
+    """
     if not run.timeline:
         return None
     values = run.device("timeline").get("gpu_mem_mib", {}).get("mean", [])
-    at = int((middle_ms - run.timeline["start_ms"]) // run.timeline["bucket_ms"])
-    near = [value for value in values[max(0, at - 1) : at + 2] if value is not None]
-    return statistics.median(near) if near else None
+    bucket = int((at_ms - run.timeline["start_ms"]) // run.timeline["bucket_ms"])
+    return float(values[bucket]) if bucket < len(values) and values[bucket] is not None else None
 
 
 def ramp_rows(place: Place, step_mib: int = 128, steps: int = 4) -> Iterator[Row]:
     """Hold the peak of a ramp, and each step in the timeline, against the allocations."""
-    hold_ms = max(1000, round(place.seconds * 1000 / (steps + 1)))
+    hold_ms = max(2000, round(place.seconds * 1000 / (steps + 1)))
     words = options(step_mib=step_mib, steps=steps, hold_ms=hold_ms)
     with polling(200) as poll:
         run = wrapped(place.gpu_probe, [place.program("vram_ramp"), *words])
@@ -123,7 +125,7 @@ def ramp_rows(place: Place, step_mib: int = 128, steps: int = 4) -> Iterator[Row
             figure=f"timeline at {step['vram_mib']} MiB",
             unit="MiB",
             truth=step["device_used_mib"],
-            ours=plateau(run, (step["start_ms"] + step["end_ms"]) / 2),
+            ours=plateau(run, (3 * step["start_ms"] + step["end_ms"]) / 4),
             within=MEMORY_WITHIN_MIB,
         )
 

@@ -49,7 +49,7 @@ def train(torch: Any, device: str, steps: int, samples: int) -> dict[str, Any]: 
     """Train, and print the loss ten times; give what is known of the steps."""
     images, kinds = make_images(torch, samples, device)
     network = make_network(torch, device)
-    optimizer = torch.optim.SGD(network.parameters(), lr=0.05, momentum=0.9)
+    optimizer = torch.optim.SGD(network.parameters(), lr=0.01, momentum=0.9)
     losses, step_ms = [], []
     for step in range(steps):
         before = time.perf_counter()
@@ -61,7 +61,7 @@ def train(torch: Any, device: str, steps: int, samples: int) -> dict[str, Any]: 
             torch.cuda.synchronize()
         step_ms.append(1000 * (time.perf_counter() - before))
         if step % max(1, steps // 10) == 0 or step == steps - 1:
-            losses.append(float(loss))
+            losses.append(loss.item())
             print(f"step {step + 1} loss {losses[-1]:.6f}")
     return {
         "device": "gpu" if device == "cuda" else "cpu",

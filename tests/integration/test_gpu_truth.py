@@ -15,8 +15,8 @@ from helpers.workloads import Workloads
 SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks/gpu_truth.sh"
 # What an idle device with a context of 64 MiB and 128 MiB of data shows.
 IDLE = "device 0 mem_mib=4096\nseries 0 mem 0 192\n"
-# Steps of 128 MiB, a second each; time 0 is the start of the task.
-RAMP = "device 0 mem_mib=4096\nseries 0 mem 0 64  1 192  2 320  3 448  4 576\n"
+# Steps of 128 MiB, two seconds each; time 0 is the start of the task.
+RAMP = "device 0 mem_mib=4096\nseries 0 mem 0 64  2 192  4 320  6 448  8 576\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +56,8 @@ def truth(workloads: Workloads, mock_library: Path, gpu_probe: Path, tmp_path: P
     build.mkdir()
     for program in ("duty", "vram_ramp", "train"):
         (build / program).symlink_to(workloads.build / program)
-    for program in (gpu_probe, gpu_probe.with_name("gpu-probe-nvml")):
-        (build / program.name).symlink_to(program)
+    for name in ("gpu-probe", "gpu-probe-nvml"):
+        (build / name).symlink_to(gpu_probe.with_name(name))
     stubs = {
         "GPU_TRUTH_NVML_LIBRARY": str(mock_library),
         "GPU_TRUTH_CUDA_LIBRARY": str(workloads.library),
@@ -93,14 +93,14 @@ def test_a_figure_that_is_wrong_is_status_1_and_the_rest_goes_on(truth: Truth) -
     done = truth.run(scenario, "duty-30", "pair", seconds=2)
     assert done.returncode == 1
     pct = truth.check("duty-30", "pct")
-    assert pct["ours"] == 77
+    assert 75 <= pct["ours"] <= 77
     assert 5 < pct["truth"] <= 31
     assert not pct["ok"]
     assert truth.check("duty-30", "peak_mem_used")["ok"]
     for stage in ("pair-a", "pair-b"):
         both = truth.check(stage, "pct")
         assert 5 < both["truth"] <= 51
-        assert both["ours"] == 77
+        assert 75 <= both["ours"] <= 77  # the mock has no load before its first caller
     assert " MISSED" in done.stdout
 
 
@@ -119,7 +119,9 @@ def test_facts_are_what_the_driver_does(truth: Truth) -> None:
     v1, v2 = facts["memory_v1_mib"], facts["memory_v2_mib"]
     assert (v1["used"] - v2["used"], v2["reserved"]) == (300, 300)
     assert facts["call_us_samples"]["median"] > 0
-    assert {"gpm_supported", "mig_mode", "processes", "energy_step_ms"} <= facts.keys()
+    assert {"gpm", "mig_mode", "processes", "energy_step_ms"} <= facts.keys()
+    if os.geteuid() == 0:  # nobody may not read the test's scenario, and is told so by the mock
+        assert facts["gpm_as_nobody"][0].startswith("pynvml.NVMLError")
     lost = truth.check("facts", "samples lost by drains every 5 s")
     assert (lost["ours"], lost["ok"]) == (0, True)
     assert facts["samples_seen_by_frequent_drains"] >= 8

@@ -1,12 +1,18 @@
 """The GPU workloads, on a CUDA driver that runs their kernels on the CPU."""
 
+import json
 import shutil
 import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from helpers.workloads import Workloads, last_line
+from helpers.wrapper import Wrapper
+
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
 DUTY = ("duty", "--device", "gpu", "--busy-ms", "30", "--idle-ms", "70", "--cycles", "4")
 RAMP = ("vram_ramp", "--step-mib", "16", "--steps", "3", "--hold-ms", "40")
@@ -158,10 +164,89 @@ def test_the_vendors_assembler_takes_the_kernels(source: str, target: str, tmp_p
     assembler = shutil.which("ptxas")
     if assembler is None:
         pytest.skip("ptxas is not installed")
-    file = Path(__file__).parents[2] / "benchmarks/workloads" / source
+    file = BENCHMARKS / "workloads" / source
     text = file.read_text().partition("_ptx[] =")[2].partition("}\\n")[0] + "}\\n"
     lines = [line.strip().strip('"').removesuffix("\\n") for line in text.splitlines()]
     (tmp_path / "kernel.ptx").write_text("\n".join(lines) + "\n")
     command = [assembler, "-arch", target, "kernel.ptx", "-o", "kernel.cubin"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_train_py_trains_without_a_framework(workloads: Workloads) -> None:
+    script = str(BENCHMARKS / "workloads/train.py")
+    program = str(workloads.build / "train")
+    words = ["--framework", "none", "--device", "cpu", "--steps", "20", "--train", program]
+    command = [sys.executable, script, *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    truth = last_line(done.stdout)
+    assert (truth["steps"], truth["framework"]) == (20, "none")
+    assert truth["last_loss"] < truth["first_loss"]
+
+
+def test_train_py_says_what_to_build(tmp_path: Path) -> None:
+    words = ["--framework", "none", "--train", str(tmp_path / "none")]
+    command = [sys.executable, str(BENCHMARKS / "workloads/train.py"), *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "make workloads" in done.stderr
+
+
+def run_pair(
+    workloads: Workloads, wrapper: Wrapper, *words: str, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    programs = ["--gpu-probe", wrapper.entry[0], "--duty", str(workloads.build / "duty")]
+    script = str(BENCHMARKS / "workloads/pair.py")
+    return subprocess.run(
+        [sys.executable, script, *programs, "--seconds", "2", "--mib", "24", "8", *words],
+        env=workloads.environment(**wrapper.environment, **variables),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_pair_tells_what_each_must_show(
+    workloads: Workloads, gpu_wrapper: Wrapper, scenario: Callable[[str], None]
+) -> None:
+    scenario("device 0\nseries 0 mem 0 300\n")
+    done = run_pair(workloads, gpu_wrapper, "--traces")
+    assert (done.returncode, done.stderr) == (0, "")
+    first, second = json.loads(done.stdout)["tasks"]
+    assert (first["truth"]["vram_mib"], second["truth"]["vram_mib"]) == (24, 8)
+    for task, foreign_mib in ((first, 8), (second, 24)):
+        shown = task["expected"]
+        assert shown["shared"] is True
+        assert shown["foreign_mib_at_least"] == foreign_mib
+        assert shown["own_pct"] <= shown["device_pct"] <= 50
+        assert task["gpu"]["peak_mem_used"] == 300
+
+
+def test_a_pair_without_a_device_has_the_loads_exit_status(
+    workloads: Workloads, gpu_wrapper: Wrapper, scenario: Callable[[str], None]
+) -> None:
+    scenario("device 0\n")
+    done = run_pair(workloads, gpu_wrapper, FAKE_CUDA_DEVICES="0")
+    assert (done.returncode, done.stdout) == (69, "")
+    assert "no CUDA-capable device" in done.stderr
+
+
+def test_a_load_runs_under_gpu_bench(
+    workloads: Workloads, gpu_wrapper: Wrapper, scenario: Callable[[str], None], tmp_path: Path
+) -> None:
+    scenario("device 0\nseries 0 mem 0 112\n")
+    command = [str(workloads.build / RAMP[0]), *RAMP[1:]]
+    bench = Path(sys.executable).with_name("gpu-bench")
+    words = ["run", "--file", str(tmp_path / "b.jsonl"), "--repeats", "2", "--name", "ramp"]
+    done = subprocess.run(
+        [str(bench), *words, "--work-dir", str(tmp_path / "work"), "--", *command],
+        env=workloads.environment(**gpu_wrapper.environment),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    repeats = [json.loads(line) for line in (tmp_path / "b.jsonl").read_text().splitlines()]
+    assert [repeat["status"] for repeat in repeats] == ["COMPLETED"] * 2
+    assert [repeat["gpu_peak_mem_used"] for repeat in repeats] == [112, 112]
