@@ -10,7 +10,11 @@ from gpu_rows import Failure, as_table, facts_as_text, missed, read, write
 from report import as_text
 
 # What a stage ends with when it did not end by itself.
-ENDED = {124: "took longer than it may", 137: "took longer than it may, and was killed"}
+ENDED = {
+    "124": "took longer than it may",
+    "137": "took longer than it may, and was killed",
+    "not started": "not started: the time was up",
+}
 
 
 def main() -> int:
@@ -21,7 +25,7 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.ended:
         stage, status = arguments.ended
-        words = ENDED.get(int(status), f"ended with status {status}")
+        words = ENDED.get(status, f"ended with status {status}")
         write(arguments.results, [Failure(stage=stage, failed=words)])
         return 0
     rows = read(arguments.results) if arguments.results.exists() else []

@@ -2,10 +2,11 @@
 # On a machine with an NVIDIA GPU: what is true there, beside what gpu-probe says, in about five
 # minutes. It needs no network and no privileges, and leaves the device's settings alone.
 #
-#   gpu_truth.sh [--out DIR] [--seconds N] [STAGE...]
+#   gpu_truth.sh [--out DIR] [--seconds N] [--limit N] [STAGE...]
 #
 #   --out DIR      where results.jsonl, table.txt and log.txt go (default: $OUT, or out/gpu_truth)
 #   --seconds N    length of each load (default: 12)
+#   --limit N      seconds for everything (default: 570); what comes later is not started
 #   STAGE          facts duty-0 duty-10 duty-30 duty-60 duty-100 ramp pair train (default: all)
 #
 # Environment:
@@ -21,6 +22,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(dirname "$here")
 out=${OUT:-$root/out/gpu_truth}
 seconds=12
+total=570
 all=(facts duty-0 duty-10 duty-30 duty-60 duty-100 ramp pair train)
 stages=()
 
@@ -30,9 +32,13 @@ usage() {
 
 while (($# > 0)); do
     case $1 in
-    --out | --seconds)
+    --out | --seconds | --limit)
         (($# > 1)) || { echo "gpu_truth.sh: $1 needs a value" >&2; exit 2; }
-        if [[ $1 == --out ]]; then out=$2; else seconds=$2; fi
+        case $1 in
+        --out) out=$2 ;;
+        --seconds) seconds=$2 ;;
+        --limit) total=$2 ;;
+        esac
         shift 2
         ;;
     --help) usage; exit 0 ;;
@@ -43,7 +49,9 @@ while (($# > 0)); do
         ;;
     esac
 done
-[[ $seconds =~ ^[1-9][0-9]*$ ]] || { echo "gpu_truth.sh: --seconds: '$seconds' is not a whole number from 1" >&2; exit 2; }
+for value in "$seconds" "$total"; do
+    [[ $value =~ ^[1-9][0-9]*$ ]] || { echo "gpu_truth.sh: '$value' is not a whole number from 1" >&2; exit 2; }
+done
 ((${#stages[@]})) || stages=("${all[@]}")
 
 build=${BUILD:-$root/build/dev}
@@ -87,9 +95,15 @@ rm -f "$results" "$log" "$out/table.txt"
 for stage in "${stages[@]}"; do
     case $stage in
     facts) limit=$((seconds + 90)) command=("$here/nvml_facts.py" --duty "$build/duty") ;;
-    train) limit=$((seconds * 15 + 90)) command=("$here/gpu_stages.py" train) ;;
+    train) limit=$((seconds * 12 + 60)) command=("$here/gpu_stages.py" train) ;;
     *) limit=$((seconds * 3 + 30)) command=("$here/gpu_stages.py" "$stage") ;;
     esac
+    left=$((total - SECONDS))
+    if ((left < 1)); then
+        "$PYTHON" "$here/gpu_summary.py" "$results" --ended "$stage" "not started"
+        continue
+    fi
+    limit=$((limit < left ? limit : left))
     if [[ $stage != facts ]]; then
         command+=(--gpu-probe "$build/gpu-probe" --build "$build")
     fi

@@ -140,12 +140,13 @@ def facts(device: Any, own: int, seconds: float) -> Iterator[Row]:  # noqa: ANN4
     )
 
 
-def idle_facts(device: Any) -> Iterator[Row]:  # noqa: ANN401 - pynvml's handle
+def idle_facts(device: Any, seconds: float) -> Iterator[Row]:  # noqa: ANN401 - pynvml's handle
     """Tell whether the ring runs dry when nothing runs."""
     for name, value in ring_facts(device):
         yield Fact(stage=STAGE, fact=f"idle_{name}", value=value)
-    seen, _ = drains(device, 3)
-    yield Fact(stage=STAGE, fact="idle_samples_in_3_s", value=seen)
+    seen, _ = drains(device, seconds)
+    value = {"seconds": seconds, "samples": seen}
+    yield Fact(stage=STAGE, fact="idle_samples", value=value)
 
 
 def main() -> int:
@@ -161,13 +162,14 @@ def main() -> int:
     except nv.NVMLError as problem:
         write(arguments.out, [Failure(stage=STAGE, failed=f"NVML: {problem}")])
         return SAID
-    write(arguments.out, idle_facts(device))
+    lead_s = min(3.0, arguments.seconds)
+    write(arguments.out, idle_facts(device, lead_s))
     cycles = round((arguments.seconds + 20) / 0.4)
     turns = ["--busy-ms", "200", "--idle-ms", "200", "--cycles", str(cycles), "--vram-mib", "64"]
     command = [str(arguments.duty), "--device", "gpu", *turns]
     load = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     try:
-        time.sleep(min(3.0, arguments.seconds))  # a context, and some samples of it
+        time.sleep(lead_s)  # a context, and some samples of it
         if load.poll() is not None:
             failure = Failure(stage=STAGE, failed=f"duty ended with status {load.returncode}")
             write(arguments.out, [failure])

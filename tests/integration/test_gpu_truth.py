@@ -128,7 +128,7 @@ def test_facts_are_what_the_driver_does(truth: Truth) -> None:
 
 
 def test_a_ring_that_is_too_short_loses_samples(truth: Truth) -> None:
-    done = truth.run("driver period_ms=100 ring=20\ndevice 0\n", "facts", seconds=6)
+    done = truth.run("driver period_ms=100 ring=8\ndevice 0\n", "facts", seconds=2)
     assert done.returncode == 1
     assert truth.check("facts", "samples lost by drains every 5 s")["ours"] > 0
 
@@ -151,6 +151,15 @@ def test_a_stage_that_fails_does_not_end_the_others(truth: Truth) -> None:
     assert failure["stage"] == "ramp"
     assert "cuMemAlloc_v2 returned 2: out of memory" in failure["failed"]
     assert truth.check("duty-0", "pct")["ok"]
+
+
+def test_what_does_not_end_is_ended_and_what_is_late_is_not_started(truth: Truth) -> None:
+    done = truth.run(IDLE, "--limit", "2", "duty-60", "duty-0", seconds=30)
+    assert done.returncode == 1
+    assert [(row["stage"], row["failed"]) for row in truth.rows()] == [
+        ("duty-60", "took longer than it may"),
+        ("duty-0", "not started: the time was up"),
+    ]
 
 
 def test_no_device_fails_every_stage(truth: Truth) -> None:
@@ -199,5 +208,5 @@ def test_help_is_the_head_of_the_script() -> None:
         ["bash", str(SCRIPT), "--help"], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert "gpu_truth.sh [--out DIR] [--seconds N] [STAGE...]" in done.stdout
+    assert "gpu_truth.sh [--out DIR] [--seconds N] [--limit N] [STAGE...]" in done.stdout
     assert done.stdout.rstrip().endswith("2 called wrongly.")
