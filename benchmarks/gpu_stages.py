@@ -52,20 +52,24 @@ def options(**values: int) -> list[str]:
 
 
 def memory_check(stage: str, run: Run, used_mib: float, smi: float | None) -> Check:
-    """Hold the peak of memory against what the driver told the load itself."""
+    """Show the peak of memory beside what CUDA told the load itself.
+
+    It is not judged: how much of the memory that the driver keeps for itself CUDA counts as in use
+    is the driver's business, and another in NVML.
+    """
     return Check(
         stage=stage,
         figure="peak_mem_used",
         unit="MiB",
         truth=used_mib,
         ours=run.device().get("peak_mem_used"),
-        within=MEMORY_WITHIN_MIB,
+        within=None,
         smi=smi,
     )
 
 
 def duty_rows(place: Place, percent: int) -> Iterator[Row]:
-    """Hold mean, coverage and memory of a duty cycle against its truth.
+    """Hold the mean and the coverage of a duty cycle against its truth; show memory beside it.
 
     The truth of the mean is of the whole task: the time of the kernels, by the device's own events,
     over the time from the start of the program to its end.
@@ -113,19 +117,25 @@ def plateau(run: Run, at_ms: float) -> float | None:
 
 
 def ramp_rows(place: Place, step_mib: int = 128, steps: int = 4) -> Iterator[Row]:
-    """Hold the peak of a ramp, and each step in the timeline, against the allocations."""
+    """Hold each step of a ramp in the timeline, and the peak, against the allocations."""
     hold_ms = max(2000, round(place.seconds * 1000 / (steps + 1)))
     words = options(step_mib=step_mib, steps=steps, hold_ms=hold_ms)
     with polling(200) as poll:
         run = wrapped(place.gpu_probe, [place.program("vram_ramp"), *words])
-    yield memory_check("ramp", run, run.truth["steps"][-1]["device_used_mib"], poll.peak_used())
-    for step in run.truth["steps"]:
+    known = run.truth["steps"]
+    shown = [plateau(run, (3 * step["start_ms"] + step["end_ms"]) / 4) for step in known]
+    shown.append(run.device().get("peak_mem_used"))
+    named = [f"timeline, step {i}" for i in range(len(known))]
+    yield memory_check("ramp", run, known[-1]["device_used_mib"], poll.peak_used())
+    truths = [*(step["vram_mib"] for step in known), run.truth["vram_mib"]]
+    base = shown[0]
+    for figure, truth, ours in zip([*named, "peak_mem_used"], truths, shown, strict=True):
         yield Check(
             stage="ramp",
-            figure=f"timeline at {step['vram_mib']} MiB",
+            figure=f"{figure}, above step 0",
             unit="MiB",
-            truth=step["device_used_mib"],
-            ours=plateau(run, (3 * step["start_ms"] + step["end_ms"]) / 4),
+            truth=truth,
+            ours=None if ours is None or base is None else ours - base,
             within=MEMORY_WITHIN_MIB,
         )
 

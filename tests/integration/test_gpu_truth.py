@@ -84,8 +84,18 @@ def test_each_step_of_the_ramp_is_in_the_timeline(truth: Truth) -> None:
     done = truth.run(RAMP, "ramp", seconds=5)
     assert done.returncode == 0, done.stdout
     steps = [row for row in truth.rows() if row["figure"].startswith("timeline")]
-    assert [row["truth"] for row in steps] == [64, 192, 320, 448, 576]
-    assert truth.check("ramp", "peak_mem_used")["ours"] == 576
+    assert [row["truth"] for row in steps] == [0, 128, 256, 384, 512]
+    assert [row["ours"] for row in steps] == [0, 128, 256, 384, 512]
+    assert truth.check("ramp", "peak_mem_used, above step 0")["ours"] == 512
+    absolute = truth.check("ramp", "peak_mem_used")
+    assert (absolute["truth"], absolute["ours"]) == (576, 576)
+
+
+def test_a_step_that_is_not_in_the_timeline_is_a_miss(truth: Truth) -> None:
+    done = truth.run("device 0 mem_mib=4096\nseries 0 mem 0 64  4 320\n", "ramp", seconds=1)
+    assert done.returncode == 1
+    steps = [row for row in truth.rows() if row["figure"].startswith("timeline")]
+    assert [row["ok"] for row in steps] == [True, False, True, False, False]
 
 
 def test_a_figure_that_is_wrong_is_status_1_and_the_rest_goes_on(truth: Truth) -> None:
