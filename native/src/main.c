@@ -280,6 +280,7 @@ static int check(const probe_options *options) {
         .helper_path = find_helper(helper, sizeof helper) ? helper : NULL,
         .nvml_library = options->nvml_library,
         .interval_ns = options->interval_ns,
+        .cgroup_mode = options->cgroup_mode,
     };
     probe_check_run(&config, options->json, text, sizeof text);
     probe_say(1, text);

@@ -86,9 +86,7 @@ static int execute_by_path(char **command) {
     }
 }
 
-/* The memory of an executed command is charged to the group it is in at exec: nothing of the
- * wrapper's goes along. */
-static void enter(probe_task_groups *groups) {
+void probe_task_enter(probe_task_groups *groups) {
     for (size_t i = 0; groups != NULL && i < PROBE_TASK_GROUPS; i++) {
         if (groups->procs[i] >= 0 && write(groups->procs[i], "0", 1) != 1) {
             groups->errors[i] = errno;
@@ -111,7 +109,7 @@ static int execute(void *argument) {
     execution *e = argument;
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a SIGKILL for the wrapper is meant for the command */
     if (getppid() == e->parent) {
-        enter(e->groups);
+        probe_task_enter(e->groups);
         (void)sigaction(SIGCHLD, &e->task->inherited_chld, NULL);
         set_mask(SIG_SETMASK, e->task->inherited_mask, NULL);
         e->code = execute_by_path(e->command);

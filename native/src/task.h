@@ -30,6 +30,10 @@ typedef struct {
  * orphans. */
 void probe_task_prepare(probe_task *task);
 
+/* This process enters the groups. The memory of a command is charged to the group that it is in at
+ * exec: nothing of the wrapper's goes along. Takes no lock and no memory. groups may be NULL. */
+void probe_task_enter(probe_task_groups *groups);
+
 /* Starts the command and returns when it has been executed: 0, or the errno of fork or exec. A
  * group that it cannot enter does not keep it from starting. groups: NULL for none. */
 int probe_task_spawn(probe_task *task, char **command, probe_task_groups *groups);
