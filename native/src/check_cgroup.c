@@ -226,8 +226,7 @@ void probe_check_cgroup(probe_check_list *list, const probe_check_cgroup_state *
         probe_cgroup_key key = (probe_cgroup_key)i;
         const char *name = probe_cgroup_key_name(key);
         if (!told) {
-            probe_check_miss(list, "cgroup", name, "there is no group to read: see cgroup.group",
-                             NULL);
+            probe_check_miss(list, "cgroup", name, "no group is read: see cgroup.group", NULL);
         } else if ((reading->valid >> i & 1U) != 0) {
             bool sampled = key == PROBE_CG_MEMORY_PEAK && reading->peak_sampled;
             probe_check_pass(list, "cgroup", name,

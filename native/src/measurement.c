@@ -187,7 +187,7 @@ void probe_measurement_finish(probe_measurement *m, int64_t end_ns, const probe_
     close_own(m); /* before the trace, which tells what went wrong */
     probe_publish(m, end_ns);
     if (is_wrapper(m) && m->file_error.status != PROBE_OK && m->json_length > 0) {
-        probe_trace_place_rescue(&m->place, m->json, m->json_length);
+        probe_publish_rescue(m);
     }
 }
 

@@ -61,14 +61,14 @@ bool probe_trace_place_any(const probe_trace_place *place);
  * to be local. */
 bool probe_trace_place_may_hang(const probe_trace_place *place);
 
-/* Writes trace, timeline and copy, and sets the three errors. */
+/* Writes trace, timeline and copy, and sets the three errors. A final trace that has found its
+ * place makes the local checkpoint needless: it is removed. */
 void probe_trace_place_deliver(probe_trace_place *place, const probe_trace_parcel *parcel);
 
-/* The final trace has found no place: writes it to $TMPDIR/gpu-probe-UID (or below /tmp), unless
- * the copy has been written. Sets elsewhere. */
-void probe_trace_place_rescue(probe_trace_place *place, const char *text, size_t length);
+/* The final trace has found no place: writes it to $TMPDIR/gpu-probe-UID (or below /tmp), and then
+ * sets elsewhere. */
+void probe_trace_place_rescue(probe_trace_place *place, const probe_trace_parcel *parcel);
 
-/* Removes what was local. */
 void probe_trace_place_close(probe_trace_place *place);
 
 #endif
