@@ -59,6 +59,7 @@ static void reap(probe_measurement *m, probe_task *task, int64_t *end_ns) {
     while ((event = probe_task_next_child(task, &pid, &stop)) != PROBE_CHILD_NONE) {
         if (event == PROBE_CHILD_STOPPED) {
             probe_task_stop_as(task, stop);
+            m->sampler.excluded[PROBE_EXCLUDED_WATCHER] = task->watcher;
             continue;
         }
         probe_proc_io io;
@@ -77,6 +78,7 @@ static void reap(probe_measurement *m, probe_task *task, int64_t *end_ns) {
         }
         if (ours) {
             probe_measurement_reaped(m, pid, &usage, io_read ? &io : NULL);
+            task->watcher = pid == task->watcher ? 0 : task->watcher;
         } else if (pid == task->pid) {
             task->ended = true;
             task->status = status;

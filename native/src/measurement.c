@@ -192,7 +192,8 @@ void probe_measurement_finish(probe_measurement *m, int64_t end_ns, const probe_
 }
 
 bool probe_measurement_owns(const probe_measurement *m, pid_t pid) {
-    return pid > 0 && (pid == m->gpu.pid || pid == m->writer.pid);
+    return pid > 0 && (pid == m->gpu.pid || pid == m->writer.pid ||
+                       pid == m->sampler.excluded[PROBE_EXCLUDED_WATCHER]);
 }
 
 void probe_measurement_reaped(probe_measurement *m, pid_t pid, const struct rusage *usage,
@@ -201,6 +202,8 @@ void probe_measurement_reaped(probe_measurement *m, pid_t pid, const struct rusa
     if (pid == m->gpu.pid) {
         m->gpu.pid = 0;
         m->sampler.excluded[PROBE_EXCLUDED_HELPER] = 0;
+    } else if (pid == m->sampler.excluded[PROBE_EXCLUDED_WATCHER]) {
+        m->sampler.excluded[PROBE_EXCLUDED_WATCHER] = 0;
     } else {
         probe_trace_writer_lost(&m->writer);
         m->writer.pid = 0;

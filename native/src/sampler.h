@@ -11,7 +11,7 @@
 #include "usage.h"
 #include <stdint.h>
 
-enum { PROBE_EXCLUDED_HELPER, PROBE_EXCLUDED_WRITER, PROBE_EXCLUDED };
+enum { PROBE_EXCLUDED_HELPER, PROBE_EXCLUDED_WRITER, PROBE_EXCLUDED_WATCHER, PROBE_EXCLUDED };
 
 typedef struct {
     const char *proc_root; /* "/proc"; kept, not copied */

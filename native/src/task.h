@@ -18,6 +18,8 @@ typedef struct {
 
 typedef struct {
     pid_t pid;
+    pid_t
+        watcher; /* a child of ours that looks at a stopped command, until it is reaped; 0: none */
     const volatile int *exec_errno; /* of the child: 0 once it is the command */
     uint64_t
         inherited_mask; /* the kernel's set, as the wrapper found it; the command gets it back */
@@ -55,10 +57,11 @@ typedef enum { PROBE_CHILD_NONE, PROBE_CHILD_ENDED, PROBE_CHILD_STOPPED } probe_
  * not reap. */
 probe_child_event probe_task_next_child(const probe_task *task, pid_t *pid, int *stop);
 
-/* Stops this process as the command was stopped, so that a shell sees a stopped job. Returns once
- * it has been continued, which is then still to be passed on; or at once if it has been meanwhile.
- */
-void probe_task_stop_as(const probe_task *task, int number);
+/* Stops this process as the command was stopped, so that its parent sees a stopped job. Returns
+ * once it has been continued, which is then still to be passed on, or the command alone has been,
+ * or has been killed; at once if it has been meanwhile. The watcher may be there still, about to
+ * end. */
+void probe_task_stop_as(probe_task *task, int number);
 
 /* Ends this process as the command ended: same exit status, or death by the same signal (128+n as
  * PID 1). */
