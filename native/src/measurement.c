@@ -100,6 +100,7 @@ void probe_measurement_entered(probe_measurement *m, const int errors[PROBE_OWN_
 void probe_measurement_begin(probe_measurement *m) {
     probe_sampler_step(&m->sampler, probe_clock_mono_ns());
     probe_sampler_settle(&m->sampler);
+    probe_trace_place_sign(&m->place, &m->sampler.host);
     if (is_wrapper(m) && probe_trace_place_may_hang(&m->place)) {
         probe_trace_writer_open(&m->writer, probe_trace_place_deliver, &m->place, true);
         m->sampler.excluded[PROBE_EXCLUDED_WRITER] = m->writer.pid;

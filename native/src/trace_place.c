@@ -111,6 +111,17 @@ void probe_trace_place_open(probe_trace_place *place, const probe_trace_place_co
     }
 }
 
+void probe_trace_place_sign(probe_trace_place *place, const probe_host *host) {
+    char writer[PROBE_TRACE_WRITER_SIZE];
+    probe_trace_file *const files[] = {&place->file, &place->local, &place->copy};
+    probe_trace_stray_sign(host, writer);
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        if (files[i]->directory >= 0) {
+            probe_trace_file_sign(files[i], writer);
+        }
+    }
+}
+
 bool probe_trace_place_any(const probe_trace_place *place) {
     return place->file.directory >= 0 || place->copy.directory >= 0;
 }
@@ -162,6 +173,14 @@ static void deliver_trace(probe_trace_place *place, const probe_trace_parcel *pa
     }
 }
 
+static void sweep(probe_trace_place *place) {
+    const probe_trace_file *const files[] = {&place->file, &place->local, &place->copy};
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        probe_trace_stray_remove(files[i]->directory, files[i]->writer, place->config.proc_root);
+    }
+    place->swept = true;
+}
+
 void probe_trace_place_deliver(probe_trace_place *place, const probe_trace_parcel *parcel) {
     bool publish = place->file.directory >= 0 && (parcel->final || place->local.directory < 0);
     if (publish && parcel->timeline != NULL) {
@@ -182,6 +201,9 @@ void probe_trace_place_deliver(probe_trace_place *place, const probe_trace_parce
         place->copy_error = (probe_error){0};
         (void)probe_trace_file_write(&place->copy, parcel->trace, parcel->trace_length,
                                      &place->copy_error);
+    }
+    if (!place->swept) {
+        sweep(place);
     }
 }
 

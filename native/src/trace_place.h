@@ -36,6 +36,7 @@ typedef struct {
     bool seen_any;     /* the file of that name may be replaced if it is still this one: */
     struct stat seen;  /* device, inode and time of modification */
     bool written;      /* this measurement wrote it */
+    bool swept;        /* what killed writers left has been removed */
     bool nested;       /* with may_nest: nothing is to be measured, the ancestor does */
     char base[256];    /* the plain name */
     char within[33];   /* run_id of an ancestor that measures this process too; empty: none */
@@ -53,6 +54,10 @@ typedef struct {
 
 /* Never fails: without a place, error says why. */
 void probe_trace_place_open(probe_trace_place *place, const probe_trace_place_config *config);
+
+/* Who writes here: this process, on host. Its temporary files can be told from a dead writer's from
+ * now on, and those are removed with the first delivery. */
+void probe_trace_place_sign(probe_trace_place *place, const probe_host *host);
 
 /* Whether there is anywhere to write to. */
 bool probe_trace_place_any(const probe_trace_place *place);
