@@ -192,17 +192,6 @@ static int spawn(probe_task *task, probe_measurement *m, char **command) {
     return code;
 }
 
-/* Room for descriptors that samples keep. The command has been started: it does not inherit this.
- */
-static void raise_descriptor_limit(void) {
-    struct rlimit limit;
-    const rlim_t enough = DESCRIPTORS + DESCRIPTORS_SPARE;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < enough) {
-        limit.rlim_cur = limit.rlim_max < enough ? limit.rlim_max : enough;
-        (void)setrlimit(RLIMIT_NOFILE, &limit);
-    }
-}
-
 /* What can be kept without running out. */
 static int kept_descriptors(void) {
     struct rlimit limit;
@@ -213,14 +202,32 @@ static int kept_descriptors(void) {
     return room < DESCRIPTORS ? (int)room : DESCRIPTORS;
 }
 
-/* Becomes the command: it is measured by another wrapper, outside or inside. */
-static int stand_aside(const probe_options *options) {
+static void explain_limit(const struct rlimit *limit) {
+    char text[160];
+    (void)snprintf(text, sizeof text,
+                   "gpu-probe: no trace: %u open files at most (ulimit -Hn) are too few, %d are "
+                   "needed; the command runs unmeasured\n",
+                   (unsigned int)limit->rlim_max, PROBE_DESCRIPTORS_FEWEST);
+    probe_say(2, text);
+}
+
+/* Becomes the command: it is measured by another wrapper, outside or inside, or cannot be. */
+static int stand_aside(const probe_options *options, const struct rlimit *descriptors) {
+    if (descriptors != NULL) {
+        (void)setrlimit(RLIMIT_NOFILE, descriptors);
+    }
     return explain_exec_failure(2, probe_task_become(options->command), options->command[0]);
 }
 
 static int run(const probe_options *options) {
-    if (probe_nextflow_measures_inside(options->command)) {
-        return stand_aside(options);
+    struct rlimit limit;
+    bool raised, enough = probe_descriptors_begin(&limit, &raised);
+    const struct rlimit *inherited = raised ? &limit : NULL;
+    if (!enough && !options->quiet) {
+        explain_limit(&limit);
+    }
+    if (!enough || probe_nextflow_measures_inside(options->command)) {
+        return stand_aside(options, inherited);
     }
     static probe_measurement m; /* some 250 KiB, of which a short task touches little */
     static char helper[PATH_MAX];
@@ -239,11 +246,12 @@ static int run(const probe_options *options) {
     };
     if (!probe_measurement_open(&m, &config)) {
         probe_measurement_close(&m);
-        return stand_aside(options);
+        return stand_aside(options, inherited);
     }
     probe_last_words words = {0};
     probe_audience ears = probe_audience_choose(options);
     probe_task_prepare(&task);
+    task.descriptors = inherited;
     probe_measurement_start(&m);
     int code = spawn(&task, &m, options->command);
     if (code != 0) {
@@ -251,7 +259,7 @@ static int run(const probe_options *options) {
         return explain_exec_failure(2, code, options->command[0]);
     }
     drop_inherited(&m, &ears);
-    raise_descriptor_limit();
+    probe_descriptors_raise(DESCRIPTORS + DESCRIPTORS_SPARE);
     m.config.helper_path = find_helper(helper, sizeof helper) ? helper : NULL;
     probe_measurement_begin(&m);
     int64_t end_ns = watch(&m, &task, &ears, &words);

@@ -112,6 +112,9 @@ static int execute(void *argument) {
     if (getppid() == e->parent) {
         probe_task_enter(e->groups);
         (void)sigaction(SIGCHLD, &e->task->inherited_chld, NULL);
+        if (e->task->descriptors != NULL) {
+            (void)setrlimit(RLIMIT_NOFILE, e->task->descriptors);
+        }
         set_mask(SIG_SETMASK, e->task->inherited_mask, NULL);
         e->code = execute_by_path(e->command);
     } else {

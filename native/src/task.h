@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 enum { PROBE_TASK_GROUPS = 3 };
@@ -24,8 +25,9 @@ typedef struct {
     uint64_t
         inherited_mask; /* the kernel's set, as the wrapper found it; the command gets it back */
     struct sigaction inherited_chld;
-    bool ended; /* the command itself, not its descendants */
-    int status; /* as wait4 gives it; valid once ended */
+    const struct rlimit *descriptors; /* the command's limit of them; NULL: as it is */
+    bool ended;                       /* the command itself, not its descendants */
+    int status;                       /* as wait4 gives it; valid once ended */
 } probe_task;
 
 /* Blocks all signals, so that they can be waited for, and makes this process adopt the command's
