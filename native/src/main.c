@@ -243,6 +243,7 @@ static int run(const probe_options *options) {
         .timeline = options->timeline,
         .budget_ppm = options->budget_ppm,
         .max_descriptors = kept_descriptors(),
+        .start_writer = probe_trace_writer_process,
     };
     if (!probe_measurement_open(&m, &config)) {
         probe_measurement_close(&m);

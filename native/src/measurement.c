@@ -36,7 +36,7 @@ static void open_place(probe_measurement *m) {
     m->file_error = m->place.error;
     m->trace.job = &m->place.job;
     m->trace.within = m->place.within;
-    probe_trace_writer_open(&m->writer, probe_trace_place_deliver, &m->place, false);
+    probe_trace_writer_open(&m->writer, probe_trace_place_deliver, &m->place, NULL);
 }
 
 bool probe_measurement_open(probe_measurement *m, const probe_measurement_config *config) {
@@ -48,6 +48,7 @@ bool probe_measurement_open(probe_measurement *m, const probe_measurement_config
     m->timeline = NULL;
     m->timeline_note[0] = '\0';
     m->own.active = false;
+    m->awaited = m->abandoned = false;
     probe_trace_make_run_id(m->trace.run_id);
     m->random = strtoull(m->trace.run_id + 16, NULL, 16);
     open_place(m);
@@ -101,8 +102,9 @@ void probe_measurement_begin(probe_measurement *m) {
     probe_sampler_step(&m->sampler, probe_clock_mono_ns());
     probe_sampler_settle(&m->sampler);
     probe_trace_place_sign(&m->place, &m->sampler.host);
-    if (is_wrapper(m) && probe_trace_place_may_hang(&m->place)) {
-        probe_trace_writer_open(&m->writer, probe_trace_place_deliver, &m->place, true);
+    if (m->config.start_writer != NULL && probe_trace_place_may_hang(&m->place)) {
+        probe_trace_writer_open(&m->writer, probe_trace_place_deliver, &m->place,
+                                m->config.start_writer);
         m->sampler.excluded[PROBE_EXCLUDED_WRITER] = m->writer.pid;
     }
     if (m->config.helper_path != NULL) {
@@ -218,6 +220,8 @@ void probe_measurement_close(probe_measurement *m) {
     probe_timeline_feed_close(m->timeline);
     m->timeline = NULL;
     probe_sampler_close(&m->sampler);
-    probe_trace_writer_close(&m->writer);
-    probe_trace_place_close(&m->place);
+    m->abandoned = !probe_trace_writer_close(&m->writer);
+    if (!m->abandoned) {
+        probe_trace_place_close(&m->place);
+    }
 }

@@ -104,10 +104,10 @@ static void send_parcel(probe_measurement *m, probe_trace_parcel *parcel) {
     }
     parcel->trace = m->json;
     parcel->trace_length = m->json_length;
-    bool answered =
-        probe_trace_writer_send(&m->writer, &m->place, parcel, parcel->final ? file_wait_ms : 0);
+    int wait_ms = parcel->final || m->awaited ? file_wait_ms : 0;
+    bool answered = probe_trace_writer_send(&m->writer, &m->place, parcel, wait_ms);
     m->file_error = m->place.error;
-    if (parcel->final && !answered) {
+    if (wait_ms > 0 && !answered) {
         m->file_error = (probe_error){0};
         (void)probe_fail_detail(&m->file_error, PROBE_E_SYSCALL, ETIMEDOUT,
                                 "the trace cannot be written", m->place.file.path);
@@ -186,7 +186,7 @@ void probe_publish_rescue(probe_measurement *m) {
     const probe_trace_parcel parcel = {
         .trace = m->json, .trace_length = m->json_length, .final = true};
     probe_trace_writer rescuer;
-    probe_trace_writer_open(&rescuer, probe_trace_place_rescue, place, true);
+    probe_trace_writer_open(&rescuer, probe_trace_place_rescue, place, probe_trace_writer_process);
     (void)probe_trace_writer_send(&rescuer, place, &parcel, rescue_wait_ms);
-    probe_trace_writer_close(&rescuer);
+    (void)probe_trace_writer_close(&rescuer);
 }

@@ -58,12 +58,16 @@ class SlowMount:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.hang.clear()
-        for unique in self._held:
-            self._reply(unique, errno.EIO)
+        self.release()
         self._libc.umount2(str(self._directory).encode(), 2)  # detached: gone with its last user
         self._thread.join(timeout=10)
         os.close(self._device)
+
+    def release(self) -> None:
+        """Answer again, and those who wait with an error."""
+        self.hang.clear()
+        while self._held:
+            self._reply(self._held.pop(), errno.EIO)
 
     def _serve(self) -> None:
         while True:
