@@ -219,6 +219,32 @@ static int stand_aside(const probe_options *options, const struct rlimit *descri
     return explain_exec_failure(2, probe_task_become(options->command), options->command[0]);
 }
 
+/* But for the helper, which can be looked for when the command runs. */
+static probe_measurement_config configure(const probe_options *options) {
+    return (probe_measurement_config){
+        .workdir = options->workdir,
+        .trace_file = options->trace_file,
+        .copy_to = options->copy_to,
+        .nvml_library = options->nvml_library,
+        .scope = PROBE_SCOPE_DESCENDANTS,
+        .interval_ns = options->interval_ns,
+        .cgroup_mode = options->cgroup_mode,
+        .timeline = options->timeline,
+        .budget_ppm = options->budget_ppm,
+        .max_descriptors = kept_descriptors(),
+        .start_writer = probe_trace_writer_process,
+    };
+}
+
+static probe_outcome outcome_of(int status) {
+    return (probe_outcome){
+        .exited = WIFEXITED(status),
+        .exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 0,
+        .signalled = WIFSIGNALED(status),
+        .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
+    };
+}
+
 static int run(const probe_options *options) {
     struct rlimit limit;
     bool raised, enough = probe_descriptors_begin(&limit, &raised);
@@ -232,19 +258,7 @@ static int run(const probe_options *options) {
     static probe_measurement m; /* some 250 KiB, of which a short task touches little */
     static char helper[PATH_MAX];
     probe_task task;
-    const probe_measurement_config config = {
-        .workdir = options->workdir,
-        .trace_file = options->trace_file,
-        .copy_to = options->copy_to,
-        .nvml_library = options->nvml_library,
-        .scope = PROBE_SCOPE_DESCENDANTS,
-        .interval_ns = options->interval_ns,
-        .cgroup_mode = options->cgroup_mode,
-        .timeline = options->timeline,
-        .budget_ppm = options->budget_ppm,
-        .max_descriptors = kept_descriptors(),
-        .start_writer = probe_trace_writer_process,
-    };
+    const probe_measurement_config config = configure(options);
     if (!probe_measurement_open(&m, &config)) {
         probe_measurement_close(&m);
         return stand_aside(options, inherited);
@@ -268,12 +282,7 @@ static int run(const probe_options *options) {
         probe_measurement_close(&m);
         return explain_exec_failure(ears.fd, *task.exec_errno, options->command[0]);
     }
-    const probe_outcome outcome = {
-        .exited = WIFEXITED(task.status),
-        .exit_status = WIFEXITED(task.status) ? WEXITSTATUS(task.status) : 0,
-        .signalled = WIFSIGNALED(task.status),
-        .signal = WIFSIGNALED(task.status) ? WTERMSIG(task.status) : 0,
-    };
+    const probe_outcome outcome = outcome_of(task.status);
     probe_measurement_finish(&m, end_ns, &outcome);
     conclude(&m, ears, &words);
     probe_measurement_close(&m);
