@@ -1,4 +1,4 @@
-"""What several integration tests start from: control groups, and places to launch `gpu-bench` in."""
+"""What several integration tests start from: control groups, and places to launch in."""
 
 import os
 import subprocess
