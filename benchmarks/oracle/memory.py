@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -71,6 +71,11 @@ def memory(scenario: Scenario, device: Device, window: Window, interval: Fractio
     )
 
 
+def total(values: Iterable[Fraction]) -> Fraction:
+    """Sum."""
+    return sum(values, Fraction(0))
+
+
 def peak_of_sum(series: Sequence[Series], lives: Sequence[Window], window: Window) -> Fraction:
     """Give the least upper bound of the sum of the devices that answer."""
     edges = {window.start, window.end, *(life.end for life in lives)}
@@ -84,7 +89,7 @@ def peak_of_sum(series: Sequence[Series], lives: Sequence[Window], window: Windo
             for one, life in zip(series, lives, strict=True)
             for piece in one.pieces(start, min(end, life.end))
         ]
-        best = max(best, sum(p.first for p in pieces), sum(p.last for p in pieces))
+        best = max(best, total(p.first for p in pieces), total(p.last for p in pieces))
     return best
 
 

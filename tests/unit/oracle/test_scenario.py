@@ -36,7 +36,7 @@ def test_every_line_is_read() -> None:
         Process(pid=4711, start=F(1, 2), end=F(11), mem_bytes=100 * MIB),
         Process(pid=4712),
     )
-    assert (first.lost, second.lost) == (None, 3)
+    assert (first.lost, second.lost) == (None, F(3))
     assert second.over_time("throttle").at(F(0)) == 4
     assert scenario.memory_v2
 
