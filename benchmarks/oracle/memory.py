@@ -17,14 +17,15 @@ __all__ = ["Memory", "folded_memory", "memory", "process_peak_bytes"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """Bytes. `variation` is how far the figure moves, up and down together."""
+    """Bytes. `moves`: it changes at all; `jumps`: how far in steps, up and down together."""
 
     total: int
     mean: int
     peak: int
     polled_mean: int
     polled_peak: int
-    variation: int
+    moves: bool
+    jumps: int
 
     @property
     def mean_mib(self) -> int:
@@ -67,7 +68,8 @@ def memory(scenario: Scenario, device: Device, window: Window, interval: Fractio
         peak=floor(shown.largest(window.start, window.end) * MIB),
         polled_mean=sum(polled) // len(polled),
         polled_peak=max(polled),
-        variation=floor(shown.variation(window.start, window.end) * MIB),
+        moves=shown.moves(window.start, window.end),
+        jumps=floor(shown.jumps(window.start, window.end) * MIB),
     )
 
 
@@ -116,11 +118,12 @@ def folded_memory(
         peak=floor(peak_of_sum(series, lives, window) * MIB),
         polled_mean=sum(part.polled_mean for part in parts),
         polled_peak=max(polled),
-        variation=sum(part.variation for part in parts),
+        moves=any(part.moves for part in parts),
+        jumps=sum(part.jumps for part in parts),
     )
 
 
-def process_peak_bytes(device: Device, window: Window, pids: Collection[int]) -> int:
+def process_peak_bytes(device: Device, window: Window, pids: Collection[str]) -> int:
     """Give the largest sum of what the given processes held on a device at one time."""
     held = [process for process in device.processes if process.pid in pids]
     starts = {window.start, *(p.start for p in held if window.start <= p.start < window.end)}

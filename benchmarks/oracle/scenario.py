@@ -30,7 +30,7 @@ class ScenarioError(ValueError):
 class Process:
     """A compute process on a device, over [start, end)."""
 
-    pid: int
+    pid: str  # a number, or self, child, foreign
     start: Fraction = Fraction(0)
     end: Fraction | None = None
     mem_bytes: int = 0
@@ -99,7 +99,7 @@ def read_process(words: Sequence[str]) -> Process:
     """Read the keys of a proc line."""
     keys = assignments(words)
     return Process(
-        pid=int(keys["pid"]),
+        pid=keys["pid"],
         start=fraction(keys.get("t0", "0")),
         end=fraction(keys["t1"]) if "t1" in keys else None,
         mem_bytes=mib(keys.get("mem_mib", "0")),

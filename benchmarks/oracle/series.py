@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 
 __all__ = ["Piece", "Series"]
 
@@ -75,10 +76,11 @@ class Series:
         """
         return max(max(p.first, p.last) for p in self.pieces(start, end))
 
-    def variation(self, start: Fraction, end: Fraction) -> Fraction:
-        """Give how far the value moves over [start, end), up and down together."""
-        moved, before = Fraction(0), None
-        for p in self.pieces(start, end):
-            moved += abs(p.last - p.first) + (abs(p.first - before) if before is not None else 0)
-            before = p.last
-        return moved
+    def jumps(self, start: Fraction, end: Fraction) -> Fraction:
+        """Give how far the value steps within (start, end), up and down together."""
+        steps = pairwise(self.pieces(start, end))
+        return sum((abs(after.first - before.last) for before, after in steps), Fraction(0))
+
+    def moves(self, start: Fraction, end: Fraction) -> bool:
+        """Tell whether the value changes at all over [start, end)."""
+        return len({value for p in self.pieces(start, end) for value in (p.first, p.last)}) > 1

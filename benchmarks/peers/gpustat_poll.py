@@ -7,14 +7,18 @@ import gpustat
 from peers.readers import Figures, Poll, TimeLine, figures_of_polls, serve
 
 
+def number(gpu: object, name: str) -> float | None:
+    """Take a figure; None where gpustat knows nothing, or stumbles over a device that is lost."""
+    try:
+        value = getattr(gpu, name)
+    except ValueError:
+        return None
+    return value if isinstance(value, (int, float)) else None
+
+
 def poll(gpu: object) -> Poll:
-    """Take what gpustat says of one device, which may be that it knows nothing."""
-    pct, memory = getattr(gpu, "utilization", None), getattr(gpu, "memory_used", None)
-    number = (int, float)
-    return Poll(
-        pct=pct if isinstance(pct, number) else None,
-        memory_mib=memory if isinstance(memory, number) else None,
-    )
+    """Take what gpustat says of one device."""
+    return Poll(pct=number(gpu, "utilization"), memory_mib=number(gpu, "memory_used"))
 
 
 def read(line: TimeLine) -> Figures:

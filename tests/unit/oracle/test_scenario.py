@@ -14,7 +14,7 @@ series 0 util   0 80  0.300 0
 series 0 mem linear 0 310.5 2 2048
 series 1 throttle 0 0x04
 proc 0 pid=4711 t0=0.5 t1=11 mem_mib=100
-proc 0 pid=4712
+proc 0 pid=self kind=both mem=na
 lost 1 t=3
 delay nvmlDeviceGet* us=20
 fail nvmlDeviceGetUtilizationRates code=UNKNOWN
@@ -33,8 +33,8 @@ def test_every_line_is_read() -> None:
     assert first.over_time("power").at(F(7)) == F(201, 4)
     assert first.over_time("memutil") == Series()
     assert first.processes == (
-        Process(pid=4711, start=F(1, 2), end=F(11), mem_bytes=100 * MIB),
-        Process(pid=4712),
+        Process(pid="4711", start=F(1, 2), end=F(11), mem_bytes=100 * MIB),
+        Process(pid="self"),
     )
     assert (first.lost, second.lost) == (None, F(3))
     assert second.over_time("throttle").at(F(0)) == 4

@@ -58,10 +58,16 @@ def test_the_largest_value_of_a_rising_line_is_the_one_that_it_comes_up_to() -> 
     assert step(0, 5, 7, 90).largest(F(2), F(7)) == 5  # the end does not belong to it
 
 
-def test_variation_counts_ways_up_and_down() -> None:
-    assert step(1, 10, 2, 4).variation(F(0), F(3)) == 10 + 6
-    assert line(0, 0, 2, 8, 4, 0).variation(F(1), F(4)) == 4 + 8
-    assert step(0, 7).variation(F(1), F(5)) == 0
+def test_jumps_are_steps_up_and_down_but_no_slopes() -> None:
+    assert step(1, 10, 2, 4).jumps(F(0), F(3)) == 10 + 6
+    assert step(1, 10, 2, 4).jumps(F(1), F(2)) == 0
+    assert line(0, 0, 2, 8, 2, 5, 4, 0).jumps(F(1), F(4)) == 3
+
+
+def test_a_value_moves_in_steps_and_on_slopes() -> None:
+    assert not step(0, 7, 3, 7, 6, 8).moves(F(1), F(5))
+    assert step(0, 7, 3, 8).moves(F(1), F(5))
+    assert line(0, 0, 4, 8).moves(F(1), F(2))
 
 
 def test_an_empty_interval_has_no_largest_value() -> None:
