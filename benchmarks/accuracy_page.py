@@ -18,9 +18,11 @@ TITLES = {
     "peak": "largest sample of the driver, %; errors in percentage points",
     "active_time": "time with a utilization above 0, ms",
     "avg_mem_bw_util": "mean of the memory controller, %; errors in percentage points",
+    "peak_mem_bw_util": "largest sample of the memory controller, %; errors in percentage points",
     "avg_mem": "mean memory, MiB",
     "pct_mem": "mean memory, % of the total; errors in percentage points",
     "peak_mem_used": "largest memory, MiB",
+    "peak_mem": "largest memory, % of the total; errors in percentage points",
     "energy_mj": "energy, mJ",
 }
 

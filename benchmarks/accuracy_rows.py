@@ -19,9 +19,11 @@ UNITS = {
     "peak": "%",
     "active_time": "ms",
     "avg_mem_bw_util": "%",
+    "peak_mem_bw_util": "%",
     "avg_mem": "MiB",
     "pct_mem": "%",
     "peak_mem_used": "MiB",
+    "peak_mem": "%",
     "energy_mj": "mJ",
 }
 POLL_LATE = 1.2  # a poll that is due each second comes this much late at worst
@@ -70,6 +72,7 @@ def memory_claims(figures: Figures, window: Window) -> Iterator[Claim]:
     yield Claim("avg_mem", memory.mean_mib, pp / 100 * memory.total / MIB)
     yield Claim("pct_mem", float(memory.mean_pct), pp)
     yield Claim("peak_mem_used", memory.peak_mib, 0)
+    yield Claim("peak_mem", float(memory.peak_pct), 0)
 
 
 def claims_of(figures: Figures, case: Case, scenario: Scenario, window: Window) -> Iterator[Claim]:
@@ -83,6 +86,7 @@ def claims_of(figures: Figures, case: Case, scenario: Scenario, window: Window) 
     if controller.mean > 0:
         tolerance = mean_tolerance(controller, case, window)
         yield Claim("avg_mem_bw_util", float(controller.mean), tolerance)
+        yield Claim("peak_mem_bw_util", controller.peak or 0, 0 if case.ring else None)
     yield from memory_claims(figures, window)
     energy_tolerance = None if figures.lost else 1000 * float(figures.power_max_w) * COUNTER_S
     yield Claim("energy_mj", float(figures.energy_mj), energy_tolerance)

@@ -8,6 +8,7 @@ import select
 import subprocess
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -91,8 +92,9 @@ class Reader:
     def tell(self, line: Mapping[str, int]) -> None:
         """Hand it the time line."""
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(line).encode() + b"\n")
-        self._process.stdin.flush()
+        with suppress(BrokenPipeError):  # it died: its answer will be nothing
+            self._process.stdin.write(json.dumps(line).encode() + b"\n")
+            self._process.stdin.flush()
 
     def answer(self) -> dict[str, Any] | None:
         """Wait for its figures, and for its end."""
@@ -133,7 +135,7 @@ def run_ours(place: Place, case: Case, start_ns: int) -> tuple[Window, dict[str,
     environment = place.environment(case) | {"NVMLMOCK_T0": str(t0_ns)}
     time.sleep(max(0, start_ns - time.monotonic_ns()) / NS)
     spawned_ns = time.monotonic_ns()
-    subprocess.run(command, env=environment, check=True)
+    subprocess.run(command, env=environment, check=True, timeout=case.seconds + 60)
     reaped_ns = time.monotonic_ns()
     trace: dict[str, Any] = json.loads((place.directory / ".fusion/trace.json").read_bytes())
     to_monotonic_ns = time.monotonic_ns() - time.time_ns()

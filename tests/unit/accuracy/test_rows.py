@@ -37,6 +37,7 @@ def gpu(**values: object) -> dict[str, Any]:
         "pct_mem": 25.0,
         "avg_mem": 4000,
         "peak_mem_used": 4000,
+        "peak_mem": 25.0,
         "devices": [{"energy_mj": 700_100}],
         **values,
     }
@@ -57,6 +58,7 @@ def test_what_is_true_misses_nothing(case: Case) -> None:
         "avg_mem": 4000,
         "pct_mem": 25.0,
         "peak_mem_used": 4000,
+        "peak_mem": 25.0,
         "energy_mj": 700_000,
     }
 
@@ -70,6 +72,7 @@ def test_what_is_true_misses_nothing(case: Case) -> None:
         ("pct_mem", 25.0, 25.0001),
         ("avg_mem", 4000, 4001),
         ("peak_mem_used", 4000, 3999),
+        ("peak_mem", 25.0, 24.99),
     ],
 )
 def test_each_figure_has_its_tolerance(case: Case, metric: str, right: float, wrong: float) -> None:
