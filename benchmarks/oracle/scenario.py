@@ -1,8 +1,9 @@
 """Read what a scenario says about the devices; native/mock_nvml/README.md defines the lines.
 
-Lines about how the driver answers (fail, delay, hang, garbage, hide) change nothing about what the
+Lines about how the driver answers (fail, delay, hang, crash, garbage, hide) change nothing about what the
 devices did, and are passed over, with one exception: a hidden nvmlDeviceGetMemoryInfo_v2 leaves
-only the older call, whose "used" includes what the driver reserves.
+only the older call, whose "used" includes what the driver reserves. Whole devices only: scenarios
+with instances (MIG), or with a driver that gives wrong memory, are refused.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ __all__ = ["MIB", "Device", "Process", "Scenario", "ScenarioError", "parse_scena
 
 MIB = 1 << 20
 WORD = re.compile(r'#.*|(?:"[^"]*"|[^\s"#])+')
-ANSWERS = frozenset({"fail", "delay", "hang", "garbage"})
+ANSWERS = frozenset({"fail", "delay", "hang", "crash", "garbage"})
+BEYOND = frozenset({"mig", "memory_v1", "memory_v2"})  # keys of devices without a plain truth
 
 
 class ScenarioError(ValueError):
@@ -81,6 +83,8 @@ def mib(word: str) -> int:
 def read_device(words: Sequence[str]) -> Device:
     """Read the keys of a device line."""
     keys = assignments(words)
+    if BEYOND & set(keys):
+        raise ScenarioError(f"the oracle knows no device with {', '.join(BEYOND & set(keys))}")
     return Device(
         total_bytes=mib(keys.get("mem_mib", "16384")),
         reserved_bytes=mib(keys.get("reserved_mib", "0")),
@@ -147,7 +151,7 @@ def parse_scenario(text: str) -> Scenario:
     """Read a scenario that the mock driver accepts.
 
     Raises:
-        ScenarioError: a kind of line that the oracle does not know.
+        ScenarioError: a kind of line, or of device, that the oracle does not know.
     """
     scenario = Scenario()
     for line in text.splitlines():

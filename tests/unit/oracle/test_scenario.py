@@ -60,6 +60,7 @@ def test_unloading_loses_every_device_that_is_not_lost_before() -> None:
     assert [device.lost for device in scenario.devices] == [5, 2]
 
 
-def test_a_line_without_meaning_to_the_oracle_is_refused() -> None:
-    with pytest.raises(ScenarioError, match="weather"):
-        parse_scenario("weather sunny")
+@pytest.mark.parametrize("line", ["weather sunny", "mig 0 0 mem_mib=10", "device 1 memory_v2=over"])
+def test_what_has_no_meaning_to_the_oracle_is_refused(line: str) -> None:
+    with pytest.raises(ScenarioError, match="the oracle knows no"):
+        parse_scenario(f"device 0\n{line}")
