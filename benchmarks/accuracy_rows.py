@@ -95,7 +95,7 @@ def claims_of(figures: Figures, case: Case, scenario: Scenario, window: Window) 
 def device_claims(figures: Figures, case: Case, window: Window) -> Iterator[Claim]:
     """Give what holds of one of several devices."""
     yield Claim("pct", float(figures.gpu.mean), mean_tolerance(figures.gpu, case, window))
-    yield Claim("peak", figures.gpu.peak or 0, 0)
+    yield Claim("peak", figures.gpu.peak or 0, 0 if case.ring else None)
     yield from memory_claims(figures, window)
 
 

@@ -1,9 +1,9 @@
 """Read what a scenario says about the devices; native/mock_nvml/README.md defines the lines.
 
-Lines about how the driver answers (fail, delay, hang, crash, garbage, hide) change nothing about what the
-devices did, and are passed over, with one exception: a hidden nvmlDeviceGetMemoryInfo_v2 leaves
-only the older call, whose "used" includes what the driver reserves. Whole devices only: scenarios
-with instances (MIG), or with a driver that gives wrong memory, are refused.
+Lines about how the driver answers (fail, delay, hang, crash, garbage, hide) change nothing about
+what the devices did, and are passed over, with one exception: a hidden nvmlDeviceGetMemoryInfo_v2
+leaves only the older call, whose "used" includes what the driver reserves. Whole devices only:
+scenarios with instances (MIG), or with a driver that gives wrong memory, are refused.
 """
 
 from __future__ import annotations
