@@ -4,6 +4,8 @@
 #ifndef PROBE_GPU_PAGE_H
 #define PROBE_GPU_PAGE_H
 
+#include "gpu_activity.h"
+#include "gpu_mig.h"
 #include "integral.h"
 #include "nvml_types.h"
 #include "profile.h"
@@ -16,7 +18,8 @@ enum { PROBE_GPU_MAX = 16, PROBE_GPU_NOTE_SIZE = 256 };
 typedef enum {
     PROBE_UTILIZATION_NONE,
     PROBE_UTILIZATION_SAMPLES,
-    PROBE_UTILIZATION_RATES
+    PROBE_UTILIZATION_RATES,
+    PROBE_UTILIZATION_GPM
 } probe_utilization_source;
 typedef enum { PROBE_MEMORY_NONE, PROBE_MEMORY_V1, PROBE_MEMORY_V2 } probe_memory_source;
 typedef enum {
@@ -27,7 +30,7 @@ typedef enum {
 
 /* One device; times in ns since the start of the task. */
 typedef struct {
-    int index;                                       /* NVML's */
+    int index;                                       /* NVML's; of an instance, its parent's */
     char name[NVML_NAME_SIZE], uuid[NVML_UUID_SIZE]; /* empty: the driver does not tell */
     uint64_t mem_total_bytes;                        /* 0: not known */
     probe_utilization_source utilization_source;
@@ -35,6 +38,8 @@ typedef struct {
     probe_utilization gpu, memory; /* memory: the memory controller */
     probe_gauge used;              /* memory in use */
     probe_profile profile;         /* of gpu */
+    probe_gpu_activity activity;
+    probe_gpu_mig mig;
     bool energy_valid, throttle_valid, lost;
     uint64_t energy_mj;     /* since the start */
     uint64_t throttle_bits; /* NVML_REASON_..., all that were seen */

@@ -28,11 +28,23 @@ static bool starts_with(token t, const char *prefix) {
     return t.length >= length && strncmp(t.at, prefix, length) == 0;
 }
 
+static int count_whole(const probe_scope_device *devices, int count) {
+    int whole = 0;
+    while (whole < count && !devices[whole].is_instance) {
+        whole++;
+    }
+    return whole;
+}
+
+static bool begins(const char *uuid, token t) {
+    return uuid != NULL && strncmp(uuid, t.at, t.length) == 0;
+}
+
 /* The one device whose UUID begins with the token, or -1. */
 static int find_uuid(token t, const probe_scope_device *devices, int count) {
     int found = -1;
     for (int i = 0; i < count; i++) {
-        if (t.length > 0 && strncmp(devices[i].uuid, t.at, t.length) == 0) {
+        if (t.length > 0 && (begins(devices[i].uuid, t) || begins(devices[i].alias, t))) {
             if (found >= 0) {
                 return -1; /* ambiguous prefix */
             }
@@ -66,7 +78,8 @@ static bool choose(probe_scope *scope, const char *visible, const probe_scope_de
         }
         int found = -1;
         if (is_uuid(t) == by_uuid) {
-            found = by_uuid ? find_uuid(t, devices, count) : find_ordinal(t, count);
+            found = by_uuid ? find_uuid(t, devices, count)
+                            : find_ordinal(t, count_whole(devices, count));
         }
         if (found < 0) {
             break;
@@ -108,8 +121,9 @@ static probe_scope all_visible(int count) {
 
 probe_scope probe_scope_select(const char *visible, bool pci_order,
                                const probe_scope_device *devices, int count) {
+    int whole = count_whole(devices, count);
     if (visible == NULL) {
-        return all_visible(count);
+        return all_visible(whole);
     }
     probe_scope scope = {.gpus = PROBE_GPUS_CUDA_VISIBLE_DEVICES};
     const char *list = visible;
@@ -125,11 +139,11 @@ probe_scope probe_scope_select(const char *visible, bool pci_order,
     if (scope.count == 0) {
         /* Inside a container the devices are renumbered, and the list may still carry the host's
          * numbers. */
-        scope = all_visible(count);
+        scope = all_visible(whole);
         scope.ambiguous = true;
         scope.reason = "CUDA_VISIBLE_DEVICES names no device that the driver shows here: all "
                        "visible devices were counted";
-    } else if (!is_uuid(first) && !pci_order && names_differ(devices, count)) {
+    } else if (!is_uuid(first) && !pci_order && names_differ(devices, whole)) {
         scope.ambiguous = true;
         scope.reason = "the devices differ and CUDA_DEVICE_ORDER is not PCI_BUS_ID: CUDA may "
                        "number them in another order";

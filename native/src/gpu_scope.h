@@ -6,8 +6,13 @@
 #include "gpu_page.h"
 #include <stdbool.h>
 
+/* Whole devices, and behind them the instances of divided ones (MIG). */
+enum { PROBE_SCOPE_MAX = 128 };
+
 typedef struct {
     const char *name, *uuid;
+    const char *alias; /* another uuid that CUDA takes; NULL: there is none */
+    bool is_instance;  /* it has a uuid, but no ordinal of its own */
 } probe_scope_device;
 
 typedef struct {
@@ -15,11 +20,11 @@ typedef struct {
     bool ambiguous; /* another device than CUDA's may have been chosen; reason says why */
     const char *reason;
     int count;
-    int chosen[PROBE_GPU_MAX]; /* positions in the given list, in CUDA's order, none twice */
+    int chosen[PROBE_SCOPE_MAX]; /* positions in the given list, in CUDA's order, none twice */
 } probe_scope;
 
 /* visible: the value of CUDA_VISIBLE_DEVICES, NULL when it is unset. pci_order: CUDA_DEVICE_ORDER
- * is PCI_BUS_ID. devices: what NVML enumerates, in its order; count <= PROBE_GPU_MAX. */
+ * is PCI_BUS_ID. devices: what NVML enumerates, in its order; count <= PROBE_SCOPE_MAX. */
 probe_scope probe_scope_select(const char *visible, bool pci_order,
                                const probe_scope_device *devices, int count);
 

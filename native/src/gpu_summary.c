@@ -40,6 +40,10 @@ void probe_gpu_device_figures(const probe_gpu_device *device, int64_t realtime_n
         set_used(figures, probe_gauge_mean(&device->used), device->used.peak_bytes,
                  device->mem_total_bytes);
     }
+    if (!device->used.any && device->mem_total_bytes > 0) { /* an instance says it of itself */
+        figures->total_valid = true;
+        figures->mem_mib = device->mem_total_bytes >> 20;
+    }
     figures->coverage = coverage(&device->gpu, realtime_ns);
     if (figures->coverage >= PROBE_GPU_COVERAGE_MIN) {
         figures->utilization_valid = true;

@@ -2,16 +2,17 @@
 
 #include <string.h>
 
-void probe_utilization_add(probe_utilization *sum, int64_t from_ns, int64_t to_ns, uint32_t pct) {
+void probe_utilization_add(probe_utilization *sum, int64_t from_ns, int64_t to_ns, double pct) {
     from_ns = from_ns > 0 ? from_ns : 0;
     if (to_ns <= from_ns) {
         return;
     }
     sum->readings++;
     sum->covered_ns += to_ns - from_ns;
-    sum->pct_ns += (uint64_t)pct * (uint64_t)(to_ns - from_ns);
+    sum->pct_ns += (uint64_t)(pct * (double)(to_ns - from_ns) + 0.5);
     sum->busy_ns += pct > 0 ? to_ns - from_ns : 0;
-    sum->peak_pct = pct > sum->peak_pct ? pct : sum->peak_pct;
+    uint32_t whole = pct > 0 && pct < 1 ? 1 : (uint32_t)(pct + 0.5);
+    sum->peak_pct = whole > sum->peak_pct ? whole : sum->peak_pct;
 }
 
 double probe_utilization_mean(const probe_utilization *sum) {

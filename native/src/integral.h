@@ -15,12 +15,12 @@ typedef struct {
     int64_t covered_ns; /* sum of the intervals */
     int64_t busy_ns;    /* sum of those with a reading above 0 */
     uint64_t pct_ns;    /* sum of percent x ns */
-    uint32_t peak_pct;
+    uint32_t peak_pct;  /* rounded; of a reading above 0 at least 1 */
     uint32_t readings;
 } probe_utilization;
 
 /* Adds the reading of [from_ns, to_ns), the part of it that lies after 0. */
-void probe_utilization_add(probe_utilization *sum, int64_t from_ns, int64_t to_ns, uint32_t pct);
+void probe_utilization_add(probe_utilization *sum, int64_t from_ns, int64_t to_ns, double pct);
 
 /* Mean in percent; only meaningful when covered_ns > 0. */
 double probe_utilization_mean(const probe_utilization *sum);

@@ -31,6 +31,19 @@ static const struct {
     {offsetof(nvml_api, throttle),
      false,
      {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons", NULL}},
+    {offsetof(nvml_api, gpm_support), false, {"nvmlGpmQueryDeviceSupport", NULL}},
+    {offsetof(nvml_api, gpm_alloc), false, {"nvmlGpmSampleAlloc", NULL}},
+    {offsetof(nvml_api, gpm_sample), false, {"nvmlGpmSampleGet", NULL}},
+    {offsetof(nvml_api, gpm_mig_sample), false, {"nvmlGpmMigSampleGet", NULL}},
+    {offsetof(nvml_api, gpm_metrics), false, {"nvmlGpmMetricsGet", NULL}},
+    {offsetof(nvml_api, mig_mode), false, {"nvmlDeviceGetMigMode", NULL}},
+    {offsetof(nvml_api, mig_max), false, {"nvmlDeviceGetMaxMigDeviceCount", NULL}},
+    {offsetof(nvml_api, mig_handle), false, {"nvmlDeviceGetMigDeviceHandleByIndex", NULL}},
+    {offsetof(nvml_api, mig_gi), false, {"nvmlDeviceGetGpuInstanceId", NULL}},
+    {offsetof(nvml_api, mig_ci), false, {"nvmlDeviceGetComputeInstanceId", NULL}},
+    {offsetof(nvml_api, attributes),
+     false,
+     {"nvmlDeviceGetAttributes_v2", "nvmlDeviceGetAttributes", NULL}},
 };
 
 /* Where containers, WSL and distributions keep the library outside the loader's path. */

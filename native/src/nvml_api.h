@@ -24,6 +24,17 @@ typedef struct {
     nvml_return (*memory_v2)(nvml_device, nvml_memory_v2 *);
     nvml_return (*energy)(nvml_device, unsigned long long *);
     nvml_return (*throttle)(nvml_device, unsigned long long *);
+    nvml_return (*gpm_support)(nvml_device, nvml_gpm_support *);
+    nvml_return (*gpm_alloc)(void **sample);
+    nvml_return (*gpm_sample)(nvml_device, void *sample);
+    nvml_return (*gpm_mig_sample)(nvml_device, unsigned int gi, void *sample);
+    nvml_return (*gpm_metrics)(nvml_gpm_metrics *);
+    nvml_return (*mig_mode)(nvml_device, unsigned int *current, unsigned int *pending);
+    nvml_return (*mig_max)(nvml_device, unsigned int *);
+    nvml_return (*mig_handle)(nvml_device, unsigned int index, nvml_device *);
+    nvml_return (*mig_gi)(nvml_device, unsigned int *);
+    nvml_return (*mig_ci)(nvml_device, unsigned int *);
+    nvml_return (*attributes)(nvml_device, nvml_device_attributes *);
 } nvml_api;
 
 /* Loads the library: exactly the named one, or, with NULL, the driver's by its usual names and

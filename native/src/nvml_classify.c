@@ -6,6 +6,7 @@ nvml_class nvml_classify(nvml_return code) {
         return NVML_GOOD;
     case NVML_E_NOT_SUPPORTED:
     case NVML_E_FUNCTION_NOT_FOUND:
+    case NVML_E_ARGUMENT_VERSION_MISMATCH:
         return NVML_FEATURE_ABSENT;
     case NVML_E_GPU_IS_LOST:
     case NVML_E_RESET_REQUIRED:

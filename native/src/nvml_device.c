@@ -2,6 +2,7 @@
 
 #include "clock.h"
 #include "nvml_clock.h"
+#include "nvml_gpm.h"
 #include "nvml_health.h"
 #include "nvml_rates.h"
 #include "nvml_ring.h"
@@ -28,6 +29,9 @@ nvml_class nvml_reader_utilization(nvml_reader *reader, const nvml_api *api, int
                                    probe_union *u, int64_t *known_ns) {
     nvml_follow_clock(reader, now_ns);
     nvml_class result = nvml_rings_read(reader, api, now_ns, u, known_ns);
+    if (result == NVML_FEATURE_ABSENT) {
+        result = nvml_gpm_read(reader, api, now_ns, u, known_ns);
+    }
     if (result == NVML_FEATURE_ABSENT) {
         *known_ns = now_ns;
         result = nvml_rates_read(reader, api, now_ns, u);

@@ -21,8 +21,21 @@ typedef struct {
     unsigned int capacity;
 } nvml_ring;
 
+/* Two samples of GPM counters, used in turn. */
+typedef struct {
+    bool ready, absent;    /* the device has GPM; it has not: do not ask again */
+    bool by_handle;        /* an instance's counters come by its handle */
+    unsigned int refused;  /* bit per metric that the device does not have */
+    unsigned int failures; /* in a row */
+    void *sample[2];
+    int previous; /* which of them is the older one */
+    bool has_previous;
+    int64_t previous_ns; /* since the start of the task */
+} nvml_gpm;
+
 typedef struct {
     nvml_device handle;
+    nvml_device parent;    /* of a MIG instance; NULL: a whole device */
     probe_gpu_device *out; /* in the helper's snapshot */
     nvml_ring gpu_ring, memory_ring;
     int64_t (*clock_ns)(clockid_t id);
@@ -32,6 +45,7 @@ typedef struct {
     int64_t start_ns;        /* of the task, CLOCK_MONOTONIC */
     bool rates_absent;       /* the driver will never tell; do not ask again */
     int64_t previous_rates_ns;
+    nvml_gpm gpm;
     bool energy_known;
     unsigned long long energy_start_mj;
     nvml_sample *samples; /* room for samples_size of them, from malloc, kept for life */

@@ -4,8 +4,10 @@
 #include "gpu_scope.h"
 #include "nvml_api.h"
 #include "nvml_device.h"
+#include "nvml_gpm.h"
 #include "nvml_health.h"
 #include "nvml_memory.h"
+#include "nvml_mig.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,10 +22,13 @@ static int64_t elapsed(const nvml_session *session) {
     return session->config.clock_ns(CLOCK_MONOTONIC) - session->config.start_ns;
 }
 
+/* Each text once; what does not fit is cut. */
 static void note(nvml_session *session, const char *text, const char *detail) {
-    if (session->snapshot.note[0] == '\0') {
-        (void)snprintf(session->snapshot.note, sizeof session->snapshot.note,
-                       detail[0] == '\0' ? "%s" : "%s: %s", text, detail);
+    char *notes = session->snapshot.note;
+    size_t used = strlen(notes);
+    if (strstr(notes, text) == NULL) {
+        (void)snprintf(notes + used, sizeof session->snapshot.note - used,
+                       detail[0] == '\0' ? "%s%s" : "%s%s: %s", used > 0 ? "; " : "", text, detail);
     }
 }
 
@@ -65,18 +70,41 @@ static int enumerate(nvml_session *session, nvml_device *handles, char (*names)[
     return count;
 }
 
+/* position: in the list of candidates, whole devices first. */
+static void open_device(nvml_session *session, int i, int position, const nvml_device *handles,
+                        char (*uuids)[NVML_UUID_SIZE]) {
+    nvml_reader *reader = &session->reader[i];
+    probe_gpu_device *out = &session->snapshot.device[i];
+    const nvml_mig_instance *instance = nvml_mig_at(&session->mig, position);
+    int index = instance == NULL ? position : instance->parent;
+    if (instance != NULL) {
+        nvml_mig_describe(instance, &session->api, uuids[index], out);
+    }
+    nvml_reader_open(reader, &session->api, instance == NULL ? handles[index] : instance->handle,
+                     index, out);
+    reader->parent = instance == NULL ? NULL : handles[index];
+    reader->clock_ns = session->config.clock_ns;
+}
+
 static void open_devices(nvml_session *session) {
     nvml_device handles[PROBE_GPU_MAX];
     char names[PROBE_GPU_MAX][NVML_NAME_SIZE], uuids[PROBE_GPU_MAX][NVML_UUID_SIZE];
-    probe_scope_device devices[PROBE_GPU_MAX];
+    probe_scope_device devices[PROBE_SCOPE_MAX];
     int count = enumerate(session, handles, names, uuids);
     for (int i = 0; i < count; i++) {
-        devices[i] = (probe_scope_device){names[i], uuids[i]};
+        devices[i] = (probe_scope_device){.name = names[i], .uuid = uuids[i]};
     }
+    nvml_mig_list *mig = &session->mig;
+    nvml_mig_find(mig, &session->api, handles, (const char(*)[NVML_UUID_SIZE])uuids, count);
+    int candidates = nvml_mig_append(mig, devices);
     const char *order = getenv("CUDA_DEVICE_ORDER");
     probe_scope scope =
         probe_scope_select(getenv("CUDA_VISIBLE_DEVICES"),
-                           order != NULL && strcmp(order, "PCI_BUS_ID") == 0, devices, count);
+                           order != NULL && strcmp(order, "PCI_BUS_ID") == 0, devices, candidates);
+    bool chose_any = scope.count > 0;
+    if (nvml_mig_expand(mig, &scope) > 0) {
+        note(session, "more than 16 devices: the others are not measured", "");
+    }
     session->snapshot.gpus = scope.gpus;
     session->snapshot.ambiguous = scope.ambiguous;
     session->snapshot.count = scope.count;
@@ -84,14 +112,13 @@ static void open_devices(nvml_session *session) {
         note(session, scope.reason, "");
     } else if (scope.count == 0) {
         note(session,
-             count == 0 ? "the driver shows no device here"
-                        : "CUDA_VISIBLE_DEVICES hides every device",
+             count == 0  ? "the driver shows no device here"
+             : chose_any ? "the device is divided (MIG), but into no instance that can be used here"
+                         : "CUDA_VISIBLE_DEVICES hides every device",
              "");
     }
     for (int i = 0; i < scope.count; i++) {
-        nvml_reader_open(&session->reader[i], &session->api, handles[scope.chosen[i]],
-                         scope.chosen[i], &session->snapshot.device[i]);
-        session->reader[i].clock_ns = session->config.clock_ns;
+        open_device(session, i, scope.chosen[i], handles, uuids);
     }
 }
 
@@ -147,7 +174,7 @@ static void read_gauges(nvml_session *session, bool last) {
     }
 }
 
-static void read_utilization(nvml_session *session) {
+static void read_utilization(nvml_session *session, bool last) {
     int64_t known_by_all = INT64_MAX;
     for (int i = 0; i < session->snapshot.count && !session->stopped; i++) {
         nvml_reader *reader = &session->reader[i];
@@ -157,6 +184,10 @@ static void read_utilization(nvml_session *session) {
                      nvml_reader_utilization(reader, &session->api, elapsed(session),
                                              &session->busy, &known))) {
             known_by_all = known < known_by_all ? known : known_by_all;
+            nvml_gpm_read_activity(reader, &session->api, elapsed(session), last);
+        }
+        if (reader->out->mig.is_instance && reader->rates_absent) {
+            note(session, "the driver tells no utilization of MIG instances on this device", "");
         }
     }
     if (known_by_all != INT64_MAX) {
@@ -164,9 +195,9 @@ static void read_utilization(nvml_session *session) {
     }
 }
 
-static bool polls_rates(const nvml_session *session) {
+static bool has_source(const nvml_session *session, probe_utilization_source source) {
     for (int i = 0; i < session->snapshot.count; i++) {
-        if (session->snapshot.device[i].utilization_source == PROBE_UTILIZATION_RATES) {
+        if (session->snapshot.device[i].utilization_source == source) {
             return true;
         }
     }
@@ -187,10 +218,14 @@ static void read_due(nvml_session *session, bool last) {
         session->next_gauges_ns = now + session->config.interval_ns;
     }
     if (last || now >= session->next_drain_ns) {
-        read_utilization(session);
+        read_utilization(session, last);
         int64_t pause_ns = now < early_ns ? drain_early_ns : session->drain_ns;
-        session->next_drain_ns =
-            now + (polls_rates(session) ? jitter(session, session->config.interval_ns) : pause_ns);
+        if (pause_ns > NVML_GPM_PAUSE_NS && has_source(session, PROBE_UTILIZATION_GPM)) {
+            pause_ns = NVML_GPM_PAUSE_NS;
+        }
+        session->next_drain_ns = now + (has_source(session, PROBE_UTILIZATION_RATES)
+                                            ? jitter(session, session->config.interval_ns)
+                                            : pause_ns);
     }
 }
 

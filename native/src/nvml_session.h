@@ -7,6 +7,7 @@
 
 #include "gpu_page.h"
 #include "integral.h"
+#include "nvml_mig.h"
 #include "nvml_reader.h"
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,12 +21,13 @@ typedef struct {
     unsigned int seed;                 /* of the jitter between polls */
 } nvml_session_config;
 
-/* Some 60 KiB: not for the stack. */
+/* Some 100 KiB: not for the stack. */
 typedef struct {
     nvml_session_config config;
     nvml_api api;
     probe_gpu_snapshot snapshot;
     nvml_reader reader[PROBE_GPU_MAX];
+    nvml_mig_list mig;
     probe_union busy;
     int64_t drain_ns;
     int64_t next_gauges_ns, next_drain_ns; /* since the start of the task */

@@ -14,6 +14,6 @@ typedef struct {
 
 /* The device was busy pct (above 100: 100) of the time between the two, in ns since the start of
  * the task; what lies before the start is left out. */
-void nvml_sink_add(const nvml_sink *to, int64_t from_ns, int64_t to_ns, uint32_t pct);
+void nvml_sink_add(const nvml_sink *to, int64_t from_ns, int64_t to_ns, double pct);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "clock.h"
 #include "nvml_types.h"
+#include "trace_gpu_activity.h"
 
 void probe_trace_write_gpu_figures(probe_json *json, const probe_gpu_figures *f) {
     if (f->utilization_valid) {
@@ -24,8 +25,13 @@ void probe_trace_write_gpu_figures(probe_json *json, const probe_gpu_figures *f)
 }
 
 const char *probe_utilization_source_name(const probe_gpu_device *device) {
-    return device->utilization_source == PROBE_UTILIZATION_SAMPLES ? "nvml_samples"
-                                                                   : "nvml_utilization_rates";
+    static const char *const names[] = {
+        [PROBE_UTILIZATION_NONE] = "none",
+        [PROBE_UTILIZATION_SAMPLES] = "nvml_samples",
+        [PROBE_UTILIZATION_RATES] = "nvml_utilization_rates",
+        [PROBE_UTILIZATION_GPM] = "nvml_gpm",
+    };
+    return names[device->utilization_source];
 }
 
 const char *probe_memory_source_name(const probe_gpu_device *device) {
@@ -66,6 +72,26 @@ static void write_throttle(probe_json *json, uint64_t bits) {
     probe_json_close(json, ']');
 }
 
+static void write_mig(probe_json *json, const probe_gpu_mig *mig) {
+    probe_json_open_inline(json, "mig", '{');
+    if (mig->parent_uuid[0] != '\0') {
+        probe_json_string(json, "parent_uuid", mig->parent_uuid);
+    }
+    if (mig->gi >= 0) {
+        probe_json_int(json, "gi", mig->gi);
+    }
+    if (mig->ci >= 0) {
+        probe_json_int(json, "ci", mig->ci);
+    }
+    if (mig->slices > 0) {
+        probe_json_uint(json, "slices", mig->slices);
+    }
+    if (mig->compute_slices > 0) {
+        probe_json_uint(json, "compute_slices", mig->compute_slices);
+    }
+    probe_json_close(json, '}');
+}
+
 void probe_trace_write_gpu_device(probe_json *json, const probe_gpu_device *device,
                                   int64_t realtime_ns) {
     probe_gpu_figures figures;
@@ -74,6 +100,9 @@ void probe_trace_write_gpu_device(probe_json *json, const probe_gpu_device *devi
     probe_json_int(json, "index", device->index);
     if (device->uuid[0] != '\0') {
         probe_json_string(json, "uuid", device->uuid);
+    }
+    if (device->mig.is_instance) {
+        write_mig(json, &device->mig);
     }
     if (device->name[0] != '\0') {
         probe_json_string(json, "name", device->name);
@@ -87,6 +116,7 @@ void probe_trace_write_gpu_device(probe_json *json, const probe_gpu_device *devi
         probe_json_uint(json, "samples", device->gpu.readings);
         probe_json_string(json, "utilization_source", probe_utilization_source_name(device));
     }
+    probe_trace_write_gpu_activity(json, &device->activity, realtime_ns);
     if (device->memory_source != PROBE_MEMORY_NONE) {
         probe_json_string(json, "memory_source", probe_memory_source_name(device));
     }

@@ -3,8 +3,11 @@
 
 #include <stdio.h>
 
-static const probe_scope_device same[] = {{"A", "GPU-11aa"}, {"A", "GPU-12bb"}, {"A", "GPU-33cc"}};
-static const probe_scope_device mixed[] = {{"A", "GPU-11aa"}, {"B", "GPU-12bb"}};
+static const probe_scope_device same[] = {{.name = "A", .uuid = "GPU-11aa"},
+                                          {.name = "A", .uuid = "GPU-12bb"},
+                                          {.name = "A", .uuid = "GPU-33cc"}};
+static const probe_scope_device mixed[] = {{.name = "A", .uuid = "GPU-11aa"},
+                                           {.name = "B", .uuid = "GPU-12bb"}};
 
 /* The choice as text: positions joined by commas. */
 static const char *chosen(const char *visible) {
