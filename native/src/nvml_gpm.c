@@ -8,7 +8,7 @@ static const int64_t spacing_min_ns = 100 * PROBE_NS_PER_MS;
 
 /* Between two readings of activity alone: the exact mean needs no more, and each costs two calls.
  */
-static const int64_t activity_min_ns = 500 * PROBE_NS_PER_MS, activity_max_ns = 10 * PROBE_NS_PER_S;
+static const int64_t activity_min_ns = 2 * PROBE_NS_PER_S, activity_max_ns = 10 * PROBE_NS_PER_S;
 
 /* A device that never answered so often in a row is taken for one without GPM, so that the next
  * source has its turn. */

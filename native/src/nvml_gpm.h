@@ -8,9 +8,8 @@
 #include "nvml_reader.h"
 #include <stdbool.h>
 
-/* Between two readings as the source of utilization. With a reading of memory each second that is
- * two calls per second. */
-#define NVML_GPM_PAUSE_NS (2 * PROBE_NS_PER_S)
+/* Between two readings as the source of utilization: each is two calls. */
+#define NVML_GPM_PAUSE_NS (2500 * PROBE_NS_PER_MS)
 
 /* Utilization and activity since the reading before; busy intervals also go to u. Returns up to
  * when the device's history is known in known_ns. NVML_FEATURE_ABSENT, with known_ns untouched and

@@ -17,6 +17,7 @@ class Call:
     at_s: float  # on the scenario's clock
     function: str
     device: int | None
+    instance: int | None  # of a divided device
     outcome: str  # NVML's return code, or "hang"
 
 
@@ -73,10 +74,12 @@ class Replay:
 
 
 def parse_call(line: str) -> Call:
-    at, _thread, function, device, outcome = line.split()
+    at, _thread, function, handle, outcome = line.split()
+    device, _, instance = handle.partition(".")
     return Call(
         at_s=float(at),
         function=function,
         device=None if device == "-" else int(device),
+        instance=int(instance) if instance else None,
         outcome=outcome,
     )
