@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PROBE_CHECK_ITEMS = 192, PROBE_CHECK_TEXT_SIZE = 160 * 1024, PROBE_CHECK_DETAIL = 224 };
+enum { PROBE_CHECK_ITEMS = 256, PROBE_CHECK_TEXT_SIZE = 224 * 1024, PROBE_CHECK_DETAIL = 224 };
 
 typedef struct {
     const char *proc_root, *fs_root, *dev_root;                    /* "/proc", "", "/dev" */

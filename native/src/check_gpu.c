@@ -22,9 +22,20 @@ typedef struct {
     const char *key, *source, *reason;
 } device_check;
 
+/* How good a source of utilization is; NULL: as good as can be. */
+static const char *about_source(const probe_gpu_device *device) {
+    switch (device->utilization_source) {
+    case PROBE_UTILIZATION_RATES:
+        return "polled: no history of samples on this driver";
+    case PROBE_UTILIZATION_GPM:
+        return "no history of samples here: exact means between two readings";
+    default:
+        return NULL;
+    }
+}
+
 static void check_device(probe_check_list *list, const probe_gpu_device *device) {
     bool utilization = device->utilization_source != PROBE_UTILIZATION_NONE;
-    bool rates = device->utilization_source == PROBE_UTILIZATION_RATES;
     const char *source = utilization ? probe_utilization_source_name(device) : NULL;
     const char *controller = device->memory.readings > 0 ? source : NULL;
     const char *memory =
@@ -33,6 +44,8 @@ static void check_device(probe_check_list *list, const probe_gpu_device *device)
         {"utilization", source,
          "the driver does not tell it for this device, as for MIG instances before Hopper"},
         {"mem_bw_util", controller, "the driver gave no reading of the memory controller"},
+        {"sm_activity_pct", device->activity.supported ? "nvml_gpm" : NULL,
+         "no GPM: the device is older than Hopper, or the driver older than its branch 525"},
         {"memory", memory, "the driver tells no memory of its own, as for unified memory"},
         {"energy_mj", device->energy_valid ? "nvml_total_energy" : NULL,
          "this device has no energy counter: older than Volta, or a MIG instance"},
@@ -43,8 +56,7 @@ static void check_device(probe_check_list *list, const probe_gpu_device *device)
         int before = list->count;
         if (checks[i].source != NULL) {
             probe_check_pass(list, "gpu", checks[i].key, checks[i].source,
-                             i == 0 && rates ? "polled: no history of samples on this driver"
-                                             : NULL);
+                             i == 0 ? about_source(device) : NULL);
         } else {
             probe_check_miss(list, "gpu", checks[i].key, checks[i].reason, NULL);
         }
@@ -78,10 +90,11 @@ static void check_devices(probe_check_list *list, const probe_gpu_snapshot *gpu)
         check_device(list, device);
     }
     if (gpu->ambiguous || gpu->note[0] != '\0') {
-        probe_check_miss(list, "gpu", "scope",
-                         gpu->note[0] != '\0' ? gpu->note
-                                              : "which devices are the task's is not certain",
-                         gpu->ambiguous ? "set CUDA_DEVICE_ORDER=PCI_BUS_ID" : NULL);
+        probe_check_miss(
+            list, "gpu", "scope",
+            gpu->note[0] != '\0' ? gpu->note : "which devices are the task's is not certain",
+            gpu->ambiguous && !gpu->device[0].mig.is_instance ? "set CUDA_DEVICE_ORDER=PCI_BUS_ID"
+                                                              : NULL);
     } else {
         probe_check_pass(
             list, "gpu", "scope",

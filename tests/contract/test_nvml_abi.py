@@ -40,6 +40,17 @@ def test_version_words() -> None:
     }
 
 
+def test_gpm_words() -> None:
+    text = HEADER.read_text()
+    ids = {name: int(value) for name, value in re.findall(r"NVML_(GPM_\w+) = (\d+),", text)}
+    assert ids.pop("GPM_METRIC_MAX") >= pynvml.NVML_GPM_METRIC_MAX
+    assert ids == {
+        name: getattr(pynvml, f"NVML_{name.replace('GPM_', 'GPM_METRIC_')}") for name in ids
+    }
+    assert "#define NVML_GPM_VERSION 1U" in text
+    assert pynvml.NVML_GPM_METRICS_GET_VERSION == pynvml.NVML_GPM_SUPPORT_VERSION == 1
+
+
 def test_the_mock_has_every_function_that_pynvml_looks_up(mock_library: Path) -> None:
     looked_up = set(re.findall(r'_nvmlGetFunctionPointer\("(nvml\w+)"\)', PYNVML.read_text()))
     assert len(looked_up) > 100

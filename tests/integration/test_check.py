@@ -90,7 +90,7 @@ def test_no_gpu(wrapper: Wrapper) -> None:
 
 
 def test_a_gpu_with_everything(gpu_wrapper: Wrapper, scenario: Scenario) -> None:
-    scenario(DEVICE + "device 1 name=B\n")
+    scenario(DEVICE + "device 1 name=B gpm=1\n")
     rows = check(gpu_wrapper)
     assert rows["gpu.driver"]["detail"] == "driver 580.126.09, mock driver: not a real GPU"
     assert rows["gpu.device@0"]["detail"] == "Tesla, GPU-a"
@@ -98,6 +98,7 @@ def test_a_gpu_with_everything(gpu_wrapper: Wrapper, scenario: Scenario) -> None
         "gpu.device@1": "nvml",
         "gpu.utilization@1": "nvml_samples",
         "gpu.mem_bw_util@1": "nvml_samples",
+        "gpu.sm_activity_pct@1": "nvml_gpm",
         "gpu.memory@1": "nvml_memory_v2",
         "gpu.energy_mj@1": "nvml_total_energy",
         "gpu.throttle_reasons@1": "nvml_clocks_event_reasons",
@@ -114,6 +115,21 @@ def test_a_gpu_with_less(gpu_wrapper: Wrapper, scenario: Scenario) -> None:
     assert "energy counter" in rows["gpu.energy_mj@0"]["reason"]
     assert rows["gpu.memory@0"]["source"] == "nvml_memory_v1"
     assert rows["gpu.throttle_reasons@0"]["ok"]
+
+
+@pytest.mark.parametrize(("gpm", "source"), [(0, None), (1, "nvml_gpm")])
+def test_an_instance(
+    gpu_wrapper: Wrapper, scenario: Scenario, gpm: int, source: str | None
+) -> None:
+    scenario(f"device 0 gpm={gpm}\nmig 0 2 name=slice uuid=MIG-a\n")
+    rows = check(gpu_wrapper)
+    assert rows["gpu.device@0"]["detail"] == "slice, MIG-a"
+    assert rows["gpu.utilization@0"]["source"] == rows["gpu.sm_activity_pct@0"]["source"] == source
+    assert rows["gpu.memory@0"]["source"] == "nvml_memory_v2"
+    assert not rows["gpu.energy_mj@0"]["ok"]
+    if source is None:
+        assert "MIG instances" in rows["gpu.utilization@0"]["reason"]
+        assert "older than Hopper" in rows["gpu.sm_activity_pct@0"]["reason"]
 
 
 def test_polled_rates_are_named(gpu_wrapper: Wrapper, scenario: Scenario) -> None:
