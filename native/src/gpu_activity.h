@@ -21,7 +21,8 @@ typedef struct {
 } probe_activity_sum;
 
 typedef struct {
-    bool supported; /* the device has GPM; single figures may still lack */
+    bool supported;   /* the device has GPM; single figures may still lack */
+    int64_t until_ns; /* when it was read last, since the start of the task */
     probe_activity_sum of[PROBE_ACTIVITIES];
 } probe_gpu_activity;
 

@@ -150,7 +150,7 @@ static nvml_class advance(nvml_reader *reader, const nvml_api *api, int64_t now_
     }
     gpm->previous = 1 - gpm->previous;
     gpm->has_previous = true;
-    gpm->previous_ns = now_ns;
+    gpm->previous_ns = reader->out->activity.until_ns = now_ns;
     return result;
 }
 

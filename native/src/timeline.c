@@ -2,9 +2,8 @@
 
 #include "clock.h"
 #include "json.h"
+#include "trace_gpu_activity.h"
 #include <stdbool.h>
-
-_Static_assert(PROBE_TL_LANES <= 64, "one bit per lane");
 
 static const int64_t first_bucket_ns = 100 * PROBE_NS_PER_MS;
 
@@ -12,12 +11,12 @@ void probe_timeline_init(probe_timeline *timeline) {
     timeline->bucket_ns = first_bucket_ns;
 }
 
-int probe_timeline_device_lane(int device, probe_timeline_device_metric metric) {
-    return PROBE_TL_METRICS + device * PROBE_TL_DEVICE_METRICS + (int)metric;
+int probe_timeline_device_lane(int device, int metric) {
+    return PROBE_TL_METRICS + device * PROBE_TL_DEVICE_METRICS + metric;
 }
 
 static bool has_readings(const probe_timeline *timeline, int lane) {
-    return (timeline->used >> lane & 1U) != 0;
+    return timeline->used[lane];
 }
 
 static void add_part(probe_timeline_lane *lane, int bucket, double ms, double value, double max) {
@@ -57,7 +56,7 @@ void probe_timeline_add(probe_timeline *timeline, int lane, int64_t from_ns, int
     while (to_ns > timeline->bucket_ns * PROBE_TIMELINE_BUCKETS) {
         halve_resolution(timeline);
     }
-    timeline->used |= UINT64_C(1) << lane;
+    timeline->used[lane] = true;
     int bucket = 0;
     while (from_ns < to_ns) {
         bucket = (int)(from_ns / timeline->bucket_ns);
@@ -112,7 +111,7 @@ static void write_lane(probe_json *json, const probe_timeline *timeline, int ind
 
 static void write_device(probe_json *json, const probe_timeline *timeline, int d,
                          const probe_gpu_device *device) {
-    static const description metrics[PROBE_TL_DEVICE_METRICS] = {
+    static const description metrics[PROBE_TL_DEVICE_ACTIVITY] = {
         [PROBE_TL_DEVICE_GPU_PCT] = {"gpu_pct", "%", 1},
         [PROBE_TL_DEVICE_MEM_MIB] = {"gpu_mem_mib", "MiB", 0},
         [PROBE_TL_DEVICE_MEM_BW_PCT] = {"gpu_mem_bw_pct", "%", 1},
@@ -123,14 +122,20 @@ static void write_device(probe_json *json, const probe_timeline *timeline, int d
         probe_json_string(json, "uuid", device->uuid);
     }
     for (int i = 0; i < PROBE_TL_DEVICE_METRICS; i++) {
-        int lane = probe_timeline_device_lane(d, (probe_timeline_device_metric)i);
-        write_lane(json, timeline, lane, &metrics[i]);
+        int lane = probe_timeline_device_lane(d, i);
+        int activity = i - PROBE_TL_DEVICE_ACTIVITY;
+        const description of_activity = {
+            activity >= 0 ? probe_activity_name((probe_activity)activity) : "", "%", 1};
+        write_lane(json, timeline, lane, activity >= 0 ? &of_activity : &metrics[i]);
     }
     probe_json_close(json, '}');
 }
 
 size_t probe_timeline_json_size(const probe_timeline *timeline) {
-    size_t lanes = (size_t)__builtin_popcountll(timeline->used);
+    size_t lanes = 0;
+    for (int i = 0; i < PROBE_TL_LANES; i++) {
+        lanes += has_readings(timeline, i);
+    }
     return 16 * 1024 + lanes * (2 * (size_t)timeline->length * 24 + 256);
 }
 

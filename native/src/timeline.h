@@ -6,6 +6,7 @@
 
 #include "gpu_page.h"
 #include "probe_status.h"
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,12 +27,13 @@ typedef enum {
     PROBE_TL_DEVICE_GPU_PCT,
     PROBE_TL_DEVICE_MEM_MIB,
     PROBE_TL_DEVICE_MEM_BW_PCT,
-    PROBE_TL_DEVICE_METRICS
+    PROBE_TL_DEVICE_ACTIVITY, /* the first of probe_activity */
+    PROBE_TL_DEVICE_METRICS = PROBE_TL_DEVICE_ACTIVITY + PROBE_ACTIVITIES
 } probe_timeline_device_metric;
 
 enum { PROBE_TL_LANES = PROBE_TL_METRICS + PROBE_GPU_MAX * PROBE_TL_DEVICE_METRICS };
 
-/* 32 bits are enough for a picture, and keep 16 devices within 600 KiB. */
+/* 32 bits are enough for a picture, and keep 16 devices without GPM within 600 KiB. */
 typedef struct {
     float mean[PROBE_TIMELINE_BUCKETS], max[PROBE_TIMELINE_BUCKETS];
     float covered_ms[PROBE_TIMELINE_BUCKETS]; /* 0: no reading */
@@ -40,17 +42,18 @@ typedef struct {
 /* All zero is not a timeline: see probe_timeline_init. A lane without readings is never touched, so
  * that fresh pages of it cost nothing. */
 typedef struct {
-    int64_t bucket_ns; /* width; doubles whenever the history outgrows the buckets */
-    int length;        /* buckets up to the last one with a reading */
-    uint64_t used;     /* bit per lane: has readings */
+    int64_t bucket_ns;         /* width; doubles whenever the history outgrows the buckets */
+    int length;                /* buckets up to the last one with a reading */
+    bool used[PROBE_TL_LANES]; /* has readings */
     probe_timeline_lane lane[PROBE_TL_LANES];
 } probe_timeline;
 
 /* timeline: zeroed, from the caller. */
 void probe_timeline_init(probe_timeline *timeline);
 
-/* The lane of one device's metric; device below PROBE_GPU_MAX. */
-int probe_timeline_device_lane(int device, probe_timeline_device_metric metric);
+/* The lane of one device's metric, a probe_timeline_device_metric or PROBE_TL_DEVICE_ACTIVITY + a
+ * probe_activity; device below PROBE_GPU_MAX. */
+int probe_timeline_device_lane(int device, int metric);
 
 /* The value held from from_ns to to_ns. What lies before 0 is left out. */
 void probe_timeline_add(probe_timeline *timeline, int lane, int64_t from_ns, int64_t to_ns,

@@ -124,6 +124,22 @@ static void feed_controller(probe_timeline_feed *feed, int d, const probe_gpu_de
     before->controller = *now;
 }
 
+/* The new readings of each activity end where the counters were read last. */
+static void feed_activity(probe_timeline_feed *feed, int d, const probe_gpu_device *device) {
+    probe_gpu_activity *before = &feed->device[d].activity;
+    for (int i = 0; i < PROBE_ACTIVITIES; i++) {
+        const probe_activity_sum *now = &device->activity.of[i];
+        int64_t gained_ns = now->covered_ns - before->of[i].covered_ns;
+        if (gained_ns > 0) {
+            double pct = (now->pct_ns - before->of[i].pct_ns) / (double)gained_ns;
+            int lane = probe_timeline_device_lane(d, PROBE_TL_DEVICE_ACTIVITY + i);
+            probe_timeline_add(&feed->timeline, lane, device->activity.until_ns - gained_ns,
+                               device->activity.until_ns, pct);
+        }
+    }
+    *before = device->activity;
+}
+
 static void feed_memory(probe_timeline_feed *feed, const probe_gpu_snapshot *snapshot) {
     double sum_mib = 0;
     int64_t newest_ns = 0;
@@ -154,6 +170,7 @@ void probe_timeline_feed_gpu(probe_timeline_feed *feed, const probe_gpu_snapshot
     for (int d = 0; d < snapshot->count; d++) {
         int64_t until_ns = feed_utilization(feed, d, &snapshot->device[d]);
         feed_controller(feed, d, &snapshot->device[d], until_ns);
+        feed_activity(feed, d, &snapshot->device[d]);
     }
     feed_memory(feed, snapshot);
 }

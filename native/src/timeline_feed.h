@@ -14,6 +14,7 @@ typedef struct {
     probe_profile profile;
     probe_utilization controller;
     uint32_t peak_pct;
+    probe_gpu_activity activity;
 } probe_timeline_device;
 
 typedef struct {

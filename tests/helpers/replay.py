@@ -41,7 +41,8 @@ class Replay:
         """Replay a task that starts when the scenario is start_s old.
 
         The result has the trace's `gpu` block, unless there is none, and what its `probe` block
-        says of GPUs. The call log stays for `calls`.
+        says of GPUs. The call log and the
+        timeline stay for `calls` and `timeline`.
         """
         scenario_file = self.directory / "replay.txt"
         scenario_file.write_text(scenario)
@@ -52,6 +53,7 @@ class Replay:
                 *(self.executable, "--library", self.library),
                 *("--duration", str(seconds), "--start", str(start_s)),
                 *("--interval", str(interval_ms)),
+                *("--timeline", str(self.directory / "timeline.json")),
             ],
             env=os.environ | files | variables,
             capture_output=True,
@@ -67,6 +69,12 @@ class Replay:
     @property
     def log(self) -> Path:
         return self.directory / "replay.log"
+
+    def timeline(self) -> dict[str, Any]:
+        """Read the last run's timeline."""
+        timeline = json.loads((self.directory / "timeline.json").read_text())
+        assert isinstance(timeline, dict)
+        return timeline
 
     def calls(self) -> list[Call]:
         """Read what the last run asked the driver, in its order."""

@@ -81,6 +81,19 @@ def test_each_metric_may_lack(replay: Replay) -> None:
     assert {key for key in ACTIVITY if key in found} == {"sm_activity_pct", "dram_bw_pct"}
 
 
+def test_activity_joins_the_timeline(replay: Replay) -> None:
+    scenario = "device 0 gpm=1\nseries 0 util 0 90\nseries 0 sm linear 60 0 160 100\n"
+    replay.run(f"{scenario}{RINGLESS}", seconds=60)
+    timeline = replay.timeline()
+    [lanes] = timeline["devices"]
+    assert set(lanes) == {"index", "uuid", "gpu_pct", "gpu_mem_mib", "sm_activity_pct"}
+    assert set(lanes["gpu_pct"]["mean"]) == {90}
+    values = lanes["sm_activity_pct"]["mean"]
+    bucket_s = timeline["bucket_ms"] / 1000
+    for bucket, value in enumerate(values):  # means of the 2.5 s between two readings
+        assert value == pytest.approx((bucket + 0.5) * bucket_s, abs=1.3)
+
+
 @pytest.mark.parametrize("seconds", [1.5, 3, 14])
 def test_activity_of_a_short_task_is_whole(replay: Replay, seconds: float) -> None:
     scenario = "device 0 gpm=1\nseries 0 tensor linear 60 0 160 100\n"

@@ -9,7 +9,7 @@
 #define MS PROBE_NS_PER_MS
 
 static probe_timeline timeline;
-static char text[4 << 20];
+static char text[8 << 20];
 
 static void fresh(void) {
     memset(&timeline, 0, sizeof timeline);
@@ -32,10 +32,10 @@ static void a_value_is_weighted_by_the_time_it_held(void) {
     CHECK(fabs(mean(0, 0) - 40) < 1e-4);
     CHECK_INT(max(0, 0), 100);
     CHECK_INT(mean(0, 1), 20);
-    CHECK_INT(timeline.used, 1);
+    CHECK(timeline.used[0] && !timeline.used[1]);
     probe_timeline_add(&timeline, 1, 5, 5, 1); /* no time */
     probe_timeline_add(&timeline, 1, 0, INT64_MAX, 1);
-    CHECK_INT(timeline.used, 1);
+    CHECK(timeline.used[0] && !timeline.used[1]);
 }
 
 static void any_length_fits(void) {
@@ -99,6 +99,10 @@ static void tell(probe_gpu_snapshot *gpu, int64_t from_ns, int64_t until_ns, uin
     probe_utilization_add(&device->memory, from_ns, until_ns, pct / 2);
     probe_profile_add(&device->profile, from_ns, until_ns, pct);
     probe_gauge_add(&device->used, until_ns, (uint64_t)pct << 20);
+    probe_activity_sum *tensor = &device->activity.of[PROBE_ACTIVITY_TENSOR];
+    tensor->covered_ns += until_ns - from_ns;
+    tensor->pct_ns += (double)pct / 4 * (double)(until_ns - from_ns);
+    device->activity.until_ns = until_ns;
     gpu->written_ns = until_ns;
 }
 
@@ -126,6 +130,10 @@ static void snapshots_become_a_history(void) {
     int controller = probe_timeline_device_lane(0, PROBE_TL_DEVICE_MEM_BW_PCT);
     CHECK(fabs((double)feed->timeline.lane[controller].mean[5] - 40) < 1e-3);
     CHECK(fabs((double)feed->timeline.lane[controller].mean[599] - 10) < 1e-3);
+    int tensor = probe_timeline_device_lane(0, PROBE_TL_DEVICE_ACTIVITY + PROBE_ACTIVITY_TENSOR);
+    CHECK(fabs((double)feed->timeline.lane[tensor].mean[5] - 20) < 1e-3);
+    CHECK(fabs((double)feed->timeline.lane[tensor].mean[599] - 5) < 1e-3);
+    CHECK(!feed->timeline.used[tensor + 1]);
     CHECK_INT(feed->timeline.lane[PROBE_TL_GPU_MEM_MIB].mean[15], 20);
     CHECK_INT(feed->timeline.length, 600);
     /* A driver sample above the means of what the snapshot gained is the maximum of its time. */
