@@ -1,5 +1,5 @@
 /* Reads one device: what does not change once, and utilization through the ladder of sources: the
- * driver's own ring of samples, else polled rates, else nothing. */
+ * driver's own ring of samples, else GPM counters, else polled rates, else nothing. */
 #ifndef PROBE_NVML_DEVICE_H
 #define PROBE_NVML_DEVICE_H
 
