@@ -15,11 +15,15 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 SAMPLE = json.loads((REPOSITORY / "tests/data/traces/sample-trace.json").read_bytes())
 
 SCENARIO = """
-device 0 name="Mock T4" mem_mib=15360
+device 0 name="Mock T4" mem_mib=15360 gpm=1
 series 0 util 0 75
 series 0 memutil 0 43
 series 0 mem 0 6161
 series 0 throttle 0 0x44
+series 0 sm 0 40
+series 0 occupancy 0 30
+series 0 tensor 0 20
+series 0 dram 0 10
 """
 
 
@@ -73,7 +77,7 @@ def test_every_key_of_a_device_is_documented(trace: dict[str, Any]) -> None:
     named = set(re.findall(r"`([a-z_]+)`", introduction)) | documented("`gpu.devices[]`:")
     [device] = trace["gpu"]["devices"]
     assert set(device) <= named
-    assert named - set(device) == {"lost_at_ms"}
+    assert named - set(device) == {"lost_at_ms", "mig"}
 
 
 def test_every_key_of_the_probe_block_is_documented(trace: dict[str, Any]) -> None:

@@ -126,8 +126,10 @@ def test_memory_that_cannot_be_read_is_known_from_the_division(replay: Replay) -
 def test_which_instances_are_the_tasks(
     replay: Replay, visible: str | None, indices: list[int], confidence: str
 ) -> None:
-    variables = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
-    result = replay.run(SPARSE, seconds=10, **variables)
+    if visible is None:
+        result = replay.run(SPARSE, seconds=10)
+    else:
+        result = replay.run(SPARSE, seconds=10, CUDA_VISIBLE_DEVICES=visible)
     assert uuids(result) == [UUID.format(0, index) for index in indices]
     assert result["probe"]["scope"]["confidence"] == confidence
 
