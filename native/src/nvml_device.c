@@ -33,6 +33,10 @@ nvml_class nvml_reader_utilization(nvml_reader *reader, const nvml_api *api, int
         result = nvml_gpm_read(reader, api, now_ns, u, known_ns);
     }
     if (result == NVML_FEATURE_ABSENT) {
+        int64_t told_ns = reader->gpu_ring.previous_ns; /* by a ring that has ended since */
+        if (reader->previous_rates_ns < told_ns) {
+            reader->previous_rates_ns = told_ns;
+        }
         *known_ns = now_ns;
         result = nvml_rates_read(reader, api, now_ns, u);
     }

@@ -88,7 +88,9 @@ static nvml_return take(nvml_reader *reader, const nvml_api *api, void *sample) 
 static void add(nvml_reader *reader, int metric, int64_t from_ns, int64_t to_ns, double pct,
                 const nvml_sink *utilization) {
     if (metric == METRIC_UTILIZATION) {
-        nvml_sink_add(utilization, from_ns, to_ns, pct);
+        /* The ring told of the time up to its last entry. */
+        int64_t told_ns = reader->gpu_ring.previous_ns;
+        nvml_sink_add(utilization, from_ns > told_ns ? from_ns : told_ns, to_ns, pct);
         return;
     }
     probe_activity_sum *sum = &reader->out->activity.of[metric];
@@ -116,7 +118,6 @@ static nvml_class difference(nvml_reader *reader, const nvml_api *api, int64_t n
         }
     }
     if (request.count == 0) {
-        gpm->absent = true;
         return NVML_FEATURE_ABSENT;
     }
     nvml_class result = judge(gpm, api->gpm_metrics(&request));
@@ -179,7 +180,11 @@ void nvml_gpm_read_activity(nvml_reader *reader, const nvml_api *api, int64_t no
     const nvml_gpm *gpm = &reader->gpm;
     int64_t pause_ns = gpm->previous_ns > activity_min_ns ? gpm->previous_ns : activity_min_ns;
     pause_ns = pause_ns < activity_max_ns ? pause_ns : activity_max_ns;
-    if (!gpm->absent && reader->out->utilization_source != PROBE_UTILIZATION_GPM &&
+    bool any = false;
+    for (int m = 0; m < PROBE_ACTIVITIES; m++) {
+        any = any || !refused(gpm, m);
+    }
+    if (any && !gpm->absent && reader->out->utilization_source != PROBE_UTILIZATION_GPM &&
         (last || !gpm->has_previous || now_ns - gpm->previous_ns >= pause_ns)) {
         (void)advance(reader, api, now_ns, NULL); /* a device that is gone says so elsewhere */
     }

@@ -94,7 +94,7 @@ int nvml_mig_expand(const nvml_mig_list *list, probe_scope *scope) {
     for (int i = 0; i < scope->count; i++) {
         instances += scope->chosen[i] >= list->whole;
     }
-    if (instances > 1 && !first_only && scope->reason == NULL) {
+    if (instances > 1 && scope->gpus == PROBE_GPUS_ALL_VISIBLE && scope->reason == NULL) {
         scope->ambiguous = true;
         scope->reason = "a CUDA program uses one MIG instance: all visible ones were counted; name "
                         "the task's in CUDA_VISIBLE_DEVICES";

@@ -174,7 +174,7 @@ static void read_gauges(nvml_session *session, bool last) {
     }
 }
 
-static void read_utilization(nvml_session *session, bool last) {
+static void read_utilization(nvml_session *session) {
     int64_t known_by_all = INT64_MAX;
     for (int i = 0; i < session->snapshot.count && !session->stopped; i++) {
         nvml_reader *reader = &session->reader[i];
@@ -184,7 +184,6 @@ static void read_utilization(nvml_session *session, bool last) {
                      nvml_reader_utilization(reader, &session->api, elapsed(session),
                                              &session->busy, &known))) {
             known_by_all = known < known_by_all ? known : known_by_all;
-            nvml_gpm_read_activity(reader, &session->api, elapsed(session), last);
         }
         if (reader->out->mig.is_instance && reader->rates_absent) {
             note(session, "the driver tells no utilization of MIG instances on this device", "");
@@ -192,6 +191,16 @@ static void read_utilization(nvml_session *session, bool last) {
     }
     if (known_by_all != INT64_MAX) {
         probe_union_settle(&session->busy, known_by_all);
+    }
+}
+
+/* After what matters more, in case that the driver hangs. */
+static void read_activity(nvml_session *session, bool last) {
+    for (int i = 0; i < session->snapshot.count && !session->stopped; i++) {
+        nvml_reader *reader = &session->reader[i];
+        if (!reader->out->lost) {
+            nvml_gpm_read_activity(reader, &session->api, elapsed(session), last);
+        }
     }
 }
 
@@ -218,7 +227,8 @@ static void read_due(nvml_session *session, bool last) {
         session->next_gauges_ns = now + session->config.interval_ns;
     }
     if (last || now >= session->next_drain_ns) {
-        read_utilization(session, last);
+        read_utilization(session);
+        read_activity(session, last);
         int64_t pause_ns = now < early_ns ? drain_early_ns : session->drain_ns;
         if (pause_ns > NVML_GPM_PAUSE_NS && has_source(session, PROBE_UTILIZATION_GPM)) {
             pause_ns = NVML_GPM_PAUSE_NS;

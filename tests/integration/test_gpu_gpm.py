@@ -67,6 +67,20 @@ def test_a_reading_that_fails_costs_nothing(replay: Replay) -> None:
     assert (found["pct"], found["coverage"]) == (50, 1)
 
 
+@pytest.mark.parametrize("finer", ["", "series 0 sm 0 5\n"], ids=["load", "load and SM"])
+@pytest.mark.parametrize(
+    ("gpm", "source"), [(1, "nvml_gpm"), (0, "nvml_utilization_rates")], ids=["gpm", "rates"]
+)
+def test_a_ring_that_ends_is_continued(replay: Replay, gpm: int, source: str, finer: str) -> None:
+    """No time counts twice, also where the counters were read while the ring still told."""
+    steps = f"device 0 gpm={gpm}\nseries 0 util 0 80 80 20\n{finer}"
+    ends = "fail nvmlDeviceGetSamples from=82 code=NOT_SUPPORTED\n"
+    found = device(replay.run(steps + ends, seconds=40))
+    assert found["utilization_source"] == source
+    assert 39_800 <= found["active_time"] <= 40_000
+    assert found["pct"] == pytest.approx(50, abs=2)
+
+
 def test_each_metric_may_lack(replay: Replay) -> None:
     scenario = (
         "device 0 gpm=1\nseries 0 util 0 90\n"
