@@ -96,8 +96,7 @@ int nvml_mig_expand(const nvml_mig_list *list, probe_scope *scope) {
     }
     if (instances > 1 && scope->gpus == PROBE_GPUS_ALL_VISIBLE && scope->reason == NULL) {
         scope->ambiguous = true;
-        scope->reason = "a CUDA program uses one MIG instance: all visible ones were counted; name "
-                        "the task's in CUDA_VISIBLE_DEVICES";
+        scope->reason = "all visible MIG instances were counted, of which a CUDA program uses one";
     }
     int left_out = scope->count > PROBE_GPU_MAX ? scope->count - PROBE_GPU_MAX : 0;
     scope->count -= left_out;
