@@ -99,6 +99,7 @@ def test_a_gpu_with_everything(gpu_wrapper: Wrapper, scenario: Scenario) -> None
         "gpu.utilization@1": "nvml_samples",
         "gpu.mem_bw_util@1": "nvml_samples",
         "gpu.memory@1": "nvml_memory_v2",
+        "gpu.own_peak_mem_used@1": "nvml_processes",
         "gpu.energy_mj@1": "nvml_total_energy",
         "gpu.throttle_reasons@1": "nvml_clocks_event_reasons",
     }

@@ -6,7 +6,7 @@ from statistics import mean
 
 import pytest
 
-from helpers.replay import Replay
+from helpers.replay import Host, Replay
 
 PERIOD_S = 0.167
 CONSTANT = """
@@ -27,7 +27,7 @@ def devices(count: int) -> str:
 
 
 def test_a_constant_load_reads_as_it_is(replay: Replay) -> None:
-    result = replay.run(CONSTANT, seconds=600)
+    result = replay.run(CONSTANT, seconds=600, host=Host())
     gpu, probe = result["gpu"], result["probe"]
     assert (gpu["name"], gpu["driver"], gpu["mem"]) == ("Mock Tesla T4", "580.126.09", 16384)
     assert [gpu[key] for key in FIGURES] == [60, 60, 25, 25, 4000, 4000]
@@ -40,7 +40,8 @@ def test_a_constant_load_reads_as_it_is(replay: Replay) -> None:
     assert device["coverage"] == probe["coverage"]
     assert 1 - PERIOD_S / 600 <= probe["coverage"] <= 1
     assert probe["sources"] == {"gpu.utilization": "nvml_samples", "gpu.memory": "nvml_memory_v2"}
-    assert probe["scope"] == {"gpus": "all_visible", "confidence": "exact"}
+    scope = {"gpus": "all_visible", "confidence": "exact", "shared": False}
+    assert probe["scope"] == scope
     assert (probe["mock"], probe["notes"]) == (True, [])
 
 
