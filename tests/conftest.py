@@ -49,7 +49,15 @@ def no_engine_around(
     for name in list(os.environ):
         if name.startswith(ENGINES):
             monkeypatch.delenv(name)
-    for name in ("CI", "RANK", "WORLD_SIZE", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "GPU_DEVICE_ORDINAL", "NVIDIA_VISIBLE_DEVICES"):
+    for name in (
+        "CI",
+        "RANK",
+        "WORLD_SIZE",
+        "CUDA_VISIBLE_DEVICES",
+        "CUDA_DEVICE_ORDER",
+        "GPU_DEVICE_ORDINAL",
+        "NVIDIA_VISIBLE_DEVICES",
+    ):
         monkeypatch.delenv(name, raising=False)
     # Where traces go that find no other place.
     monkeypatch.setenv("TMPDIR", str(tmp_path_factory.getbasetemp()))
