@@ -12,8 +12,8 @@ SPIKE = "proc 0 pid=11 t0=61 mem_mib=400 peak_mib=9000 peak_t=75.5\n"
 STATS = "nvmlDeviceGetAccountingStats"
 
 
-def gpu_of(replay: Replay, scenario: str, **options: Any) -> dict[str, Any]:
-    gpu = replay.run(scenario, seconds=60, **{"host": OWN, **options})["gpu"]
+def gpu_of(replay: Replay, scenario: str, host: Host = OWN) -> dict[str, Any]:
+    gpu = replay.run(scenario, seconds=60, host=host)["gpu"]
     assert isinstance(gpu, dict)
     return gpu
 

@@ -7,11 +7,12 @@ import pytest
 from helpers.replay import TASK, Host, Replay
 
 MEMORY_KEYS = {"mem", "pct_mem", "peak_mem", "avg_mem", "peak_mem_used", "memory_source"}
+NO_PROCESS = Host()
 OWN = Host(parents={11: TASK, 12: 11})
 
 
-def device_of(replay: Replay, scenario: str, **options: Any) -> dict[str, Any]:
-    [device] = replay.run(scenario, seconds=60, **{"host": Host(), **options})["gpu"]["devices"]
+def device_of(replay: Replay, scenario: str, host: Host = NO_PROCESS) -> dict[str, Any]:
+    [device] = replay.run(scenario, seconds=60, host=host)["gpu"]["devices"]
     assert isinstance(device, dict)
     return device
 

@@ -15,8 +15,8 @@ NO_V3 = NO_DETAILS + "hide nvmlDeviceGet*RunningProcesses_v3\n"
 PROCESS_LISTS = "RunningProcess"
 
 
-def run(replay: Replay, scenario: str, host: Host = OWN, **options: Any) -> dict[str, Any]:
-    return replay.run(scenario, seconds=100, host=host, **options)
+def run(replay: Replay, scenario: str, host: Host = OWN) -> dict[str, Any]:
+    return replay.run(scenario, seconds=100, host=host)
 
 
 def device_of(replay: Replay, scenario: str, host: Host = OWN) -> dict[str, Any]:
