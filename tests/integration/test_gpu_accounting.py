@@ -41,7 +41,7 @@ def test_a_task_too_short_for_a_poll_has_its_own_figure(replay: Replay) -> None:
 
 
 def test_peaks_of_two_processes_are_not_added(replay: Replay) -> None:
-    scenario = DEVICE + SPIKE + "proc 0 pid=12 t0=62 mem_mib=100\n"
+    scenario = DEVICE + SPIKE + "proc 0 pid=12 t0=62 mem_mib=100 peak_mib=8000 peak_t=80\n"
     [device] = gpu_of(replay, scenario)["devices"]
     assert (device["own_peak_mem_used"], device["own_mem_source"]) == (500, "nvml_processes")
     assert device["peak_mem_used"] == 500

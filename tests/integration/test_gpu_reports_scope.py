@@ -17,7 +17,10 @@ def choice(
     replay: Replay, scenario: str, gpus: str | None = None, **variables: str
 ) -> tuple[list[int], str, str, list[str]]:
     """The devices counted, by what rule, how sure, and the notes."""
-    result = replay.run(scenario, seconds=60, gpus=gpus, host=OWN, **variables)
+    with pytest.MonkeyPatch.context() as environment:
+        for name, value in variables.items():
+            environment.setenv(name, value)
+        result = replay.run(scenario, seconds=60, gpus=gpus, host=OWN)
     scope = result["probe"]["scope"]
     counted = [device["index"] for device in result.get("gpu", {}).get("devices", [])]
     return counted, scope["gpus"], scope["confidence"], result["probe"]["notes"]
