@@ -14,9 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const int64_t lists_ns = 30 * PROBE_NS_PER_S; /* process lists are slow */
+
 /* The rings hold ten seconds or more: a drain every few seconds sees every entry. In the first
  * second, so that a helper that does not live long has something to tell, they are closer. */
-static const int64_t lists_ns = 30 * PROBE_NS_PER_S; /* process lists are slow */
 static const int64_t drain_min_ns = 3 * PROBE_NS_PER_S, drain_max_ns = 5 * PROBE_NS_PER_S,
                      early_ns = PROBE_NS_PER_S, drain_early_ns = 500 * PROBE_NS_PER_MS;
 
@@ -80,6 +81,16 @@ static uint64_t host_bytes(const char *proc_root) {
                : 0;
 }
 
+/* Which of the task's devices one of all devices is; -1: none. */
+static int place_of(const probe_scope *scope, int position) {
+    for (int i = 0; i < scope->count; i++) {
+        if (scope->chosen[i] == position) {
+            return i;
+        }
+    }
+    return -1;
+}
+
 static void open_devices(nvml_session *session) {
     nvml_device handles[PROBE_GPU_MAX];
     char names[PROBE_GPU_MAX][NVML_NAME_SIZE], uuids[PROBE_GPU_MAX][NVML_UUID_SIZE];
@@ -109,8 +120,11 @@ static void open_devices(nvml_session *session) {
     }
     nvml_sharing_open(&session->sharing, &session->snapshot, session->config.proc_root,
                       session->config.task);
+    session->sharing.order_doubtful = scope.order_doubtful;
     for (int i = 0; i < count; i++) {
-        nvml_sharing_add(&session->sharing, handles[i], devices[i].index, scope.order_doubtful);
+        nvml_sharing_add(&session->sharing, &(nvml_users){.handle = handles[i],
+                                                          .index = devices[i].index,
+                                                          .place = place_of(&scope, i)});
     }
 }
 

@@ -69,15 +69,6 @@ static void read_device(nvml_sharing *sharing, nvml_users *users, const nvml_api
     merge(out, &own, &others);
 }
 
-static probe_gpu_device *find_device(probe_gpu_snapshot *snapshot, int index) {
-    for (int i = 0; i < snapshot->count; i++) {
-        if (snapshot->device[i].index == index) {
-            return &snapshot->device[i];
-        }
-    }
-    return NULL;
-}
-
 void nvml_sharing_open(nvml_sharing *sharing, probe_gpu_snapshot *snapshot, const char *proc_root,
                        pid_t task) {
     sharing->proc_root = proc_root;
@@ -85,9 +76,8 @@ void nvml_sharing_open(nvml_sharing *sharing, probe_gpu_snapshot *snapshot, cons
     sharing->pids = snapshot->pids = probe_pid_view_of(proc_root, snapshot->driver);
 }
 
-void nvml_sharing_add(nvml_sharing *sharing, nvml_device handle, int index, bool order_doubtful) {
-    sharing->users[sharing->count++] = (nvml_users){.handle = handle, .index = index};
-    sharing->order_doubtful = order_doubtful;
+void nvml_sharing_add(nvml_sharing *sharing, const nvml_users *users) {
+    sharing->users[sharing->count++] = *users;
 }
 
 static void settle_order(nvml_sharing *sharing, probe_gpu_snapshot *snapshot, int elsewhere) {
@@ -112,10 +102,12 @@ void nvml_sharing_poll(nvml_sharing *sharing, const nvml_api *api, probe_gpu_sna
     int elsewhere = -1;
     for (int i = 0; i < sharing->count; i++) {
         nvml_users *users = &sharing->users[i];
-        probe_gpu_device *device = find_device(snapshot, users->index);
-        if (device != NULL && !device->lost) {
-            read_device(sharing, users, api, &device->sharing);
-        } else if (device == NULL && sharing->order_doubtful) {
+        if (users->place >= 0) {
+            probe_gpu_device *device = &snapshot->device[users->place];
+            if (!device->lost) {
+                read_device(sharing, users, api, &device->sharing);
+            }
+        } else if (sharing->order_doubtful) {
             probe_gpu_sharing other = {0};
             read_device(sharing, users, api, &other);
             elsewhere = other.own_seen ? users->index : elsewhere;
@@ -130,9 +122,8 @@ void nvml_sharing_account(nvml_sharing *sharing, const nvml_api *api, probe_gpu_
                           int64_t start_us) {
     for (int i = 0; i < sharing->count; i++) {
         nvml_users *users = &sharing->users[i];
-        probe_gpu_device *device = find_device(snapshot, users->index);
-        if (device != NULL && !device->lost) {
-            nvml_accounting_read(sharing, users, api, start_us, device);
+        if (users->place >= 0 && !snapshot->device[users->place].lost) {
+            nvml_accounting_read(sharing, users, api, start_us, &snapshot->device[users->place]);
         }
     }
 }

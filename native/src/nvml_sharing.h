@@ -9,7 +9,8 @@
 /* What is kept of one device between two polls. */
 typedef struct {
     nvml_device handle;
-    int index;
+    int index; /* NVML's */
+    int place; /* among the devices of the snapshot; -1: not one of the task's */
     nvml_process_lists lists;
     pid_t own; /* a process of the task's that was seen there; 0: none */
     bool several;
@@ -30,8 +31,8 @@ typedef struct {
 void nvml_sharing_open(nvml_sharing *sharing, probe_gpu_snapshot *snapshot, const char *proc_root,
                        pid_t task);
 
-/* One of the devices that the driver shows. Which of them are the task's is in the snapshot. */
-void nvml_sharing_add(nvml_sharing *sharing, nvml_device handle, int index, bool order_doubtful);
+/* One of the devices that the driver shows: its handle, index and place. */
+void nvml_sharing_add(nvml_sharing *sharing, const nvml_users *users);
 
 /* Reads the lists of all devices that count. Where the choice of devices rests on CUDA's order, it
  * is certain once the task has been seen on all of them and on no other. */
