@@ -229,11 +229,17 @@ static int64_t rates_pause_ns(nvml_session *session) {
     return jitter(session, session->config.interval_ns / 5 * 6);
 }
 
-/* The lists are slow: they have a tick of their own, when nothing else is due. */
+/* The lists are slow: they have a tick of their own, when nothing else is due, or is for too long.
+ * The first reading, which a task may end upon, does not wait for them. */
+static bool lists_due(const nvml_session *session, int64_t now_ns) {
+    bool idle = now_ns < session->next_gauges_ns && now_ns < session->next_drain_ns;
+    bool overdue = session->next_gauges_ns > 0 && now_ns >= session->next_lists_ns + PROBE_NS_PER_S;
+    return now_ns >= session->next_lists_ns && (idle || overdue);
+}
+
 static void read_due(nvml_session *session, bool last) {
     int64_t now = elapsed(session);
-    if (!last && now < session->next_gauges_ns && now < session->next_drain_ns &&
-        now >= session->next_lists_ns) {
+    if (!last && lists_due(session, now)) {
         read_lists(session, false);
         return;
     }

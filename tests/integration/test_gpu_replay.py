@@ -149,6 +149,6 @@ def test_polls_of_rates_are_out_of_step_with_a_load(replay: Replay) -> None:
     assert device["pct"] == pytest.approx(100 * busy_s, abs=5)  # 1.1 is to be expected of chance
     polls = [c.at_s for c in replay.calls() if c.function == "nvmlDeviceGetUtilizationRates"]
     gaps = [after - before for before, after in pairwise(polls)][2:-1]  # between open and end
-    assert min(gaps) == pytest.approx(0.5, abs=0.05)
-    assert max(gaps) == pytest.approx(1.5, abs=0.05)
-    assert mean(gaps) == pytest.approx(1, abs=0.05)
+    assert min(gaps) == pytest.approx(0.6, abs=0.05)
+    assert max(gaps) == pytest.approx(1.8, abs=0.05)
+    assert mean(gaps) == pytest.approx(1.2, abs=0.05)

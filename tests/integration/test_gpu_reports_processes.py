@@ -124,6 +124,13 @@ def test_the_lists_are_read_at_the_start_the_end_and_every_30_s(replay: Replay) 
     assert sorted(at_s) == [60, 90, 120, 150, 160]
 
 
+def test_a_slow_driver_does_not_keep_the_lists_from_being_read(replay: Replay) -> None:
+    slow = "delay nvmlDeviceGetMemoryInfo_v2 us=1500000\n"
+    run(replay, f"device 0\n{THREE}{slow}")
+    at_s = {round(c.at_s) for c in replay.calls() if PROCESS_LISTS in c.function}
+    assert len(at_s) == 5
+
+
 def test_the_task_that_is_never_seen_has_no_figure_but_a_reason(replay: Replay) -> None:
     device = device_of(replay, "device 0\n")
     assert device["others"] == {"count": 0}
