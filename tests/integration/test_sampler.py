@@ -63,18 +63,6 @@ def names(directory: str) -> list[str]:
     return sorted(entry.name for entry in Path(directory).iterdir())
 
 
-def test_the_sampler_measures_the_devices_that_were_asked_for(
-    driver: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with probe.Sampler(tmp_path, nvml_library=driver, gpus="none") as sampler:
-        pass
-    assert "gpu" not in sampler.trace
-    assert sampler.trace["probe"]["notes"][:1] == ["GPUs were left out: --gpus none"]
-    monkeypatch.setenv("GPU_PROBE_GPUS", "0-1")
-    with pytest.raises(probe.ProbeError, match="'0-1', which is none of auto, none, all"):
-        probe.Sampler(tmp_path, nvml_library=driver).start()
-
-
 def test_blocks_and_file_are_the_same(tmp_path: Path) -> None:
     with probe.Sampler(tmp_path) as sampler:
         running = read_trace(tmp_path)
