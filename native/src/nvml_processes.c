@@ -133,13 +133,13 @@ static nvml_class read_kind(nvml_process_room *room, int *version, const nvml_ap
 }
 
 nvml_class nvml_processes_read(nvml_process_room *room, nvml_process_lists *lists,
-                               const nvml_api *api, nvml_device device) {
+                               const nvml_api *api, nvml_device device, int kinds) {
     room->count = 0;
     if (room->process == NULL && !make_room(room, CAPACITY_FIRST)) {
         return NVML_TRANSIENT;
     }
     nvml_class result = NVML_FEATURE_ABSENT;
-    for (int kind = 0; kind < NVML_PROCESS_KINDS; kind++) {
+    for (int kind = 0; kind < kinds; kind++) {
         nvml_class one = read_kind(room, &lists->version[kind], api, device, kind);
         if (one == NVML_DEVICE_GONE || one == NVML_LIBRARY_GONE) {
             return one;

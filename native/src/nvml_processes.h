@@ -30,9 +30,10 @@ typedef struct {
     unsigned int count;
 } nvml_process_room;
 
-/* Reads all lists. NVML_FEATURE_ABSENT: the driver has none for this device. Otherwise another
- * result than NVML_GOOD leaves out some or all of them. */
+/* Reads the lists of kinds kinds (NVML_PROCESSES_...), in their order; a list takes milliseconds.
+ * NVML_FEATURE_ABSENT: the driver has none for this device. Otherwise another result than NVML_GOOD
+ * leaves out some or all of them. */
 nvml_class nvml_processes_read(nvml_process_room *room, nvml_process_lists *lists,
-                               const nvml_api *api, nvml_device device);
+                               const nvml_api *api, nvml_device device, int kinds);
 
 #endif

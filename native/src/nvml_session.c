@@ -215,7 +215,7 @@ static int64_t jitter(nvml_session *session, int64_t interval_ns) {
 
 static void read_lists(nvml_session *session, bool last) {
     int64_t wall_ns = session->config.clock_ns(CLOCK_REALTIME);
-    nvml_sharing_poll(&session->sharing, &session->api, &session->snapshot);
+    nvml_sharing_poll(&session->sharing, &session->api, &session->snapshot, last);
     if (last) {
         nvml_sharing_account(&session->sharing, &session->api, &session->snapshot,
                              (wall_ns - elapsed(session)) / 1000);

@@ -40,10 +40,10 @@ static void merge(probe_gpu_sharing *out, const group *own, const group *others)
 }
 
 /* Reads one device's lists into out. */
-static void read_device(nvml_sharing *sharing, nvml_users *users, const nvml_api *api,
+static void read_device(nvml_sharing *sharing, nvml_users *users, const nvml_api *api, int kinds,
                         probe_gpu_sharing *out) {
     nvml_process_room *room = &sharing->room;
-    if (nvml_processes_read(room, &users->lists, api, users->handle) != NVML_GOOD) {
+    if (nvml_processes_read(room, &users->lists, api, users->handle, kinds) != NVML_GOOD) {
         out->incomplete = true;
         return;
     }
@@ -98,18 +98,20 @@ static void settle_order(nvml_sharing *sharing, probe_gpu_snapshot *snapshot, in
     }
 }
 
-void nvml_sharing_poll(nvml_sharing *sharing, const nvml_api *api, probe_gpu_snapshot *snapshot) {
+void nvml_sharing_poll(nvml_sharing *sharing, const nvml_api *api, probe_gpu_snapshot *snapshot,
+                       bool last) {
+    const int kinds = last ? NVML_PROCESSES_COMPUTE + 1 : NVML_PROCESS_KINDS;
     int elsewhere = -1;
     for (int i = 0; i < sharing->count; i++) {
         nvml_users *users = &sharing->users[i];
         if (users->place >= 0) {
             probe_gpu_device *device = &snapshot->device[users->place];
             if (!device->lost) {
-                read_device(sharing, users, api, &device->sharing);
+                read_device(sharing, users, api, kinds, &device->sharing);
             }
         } else if (sharing->order_doubtful) {
             probe_gpu_sharing other = {0};
-            read_device(sharing, users, api, &other);
+            read_device(sharing, users, api, kinds, &other);
             elsewhere = other.own_seen ? users->index : elsewhere;
         }
     }

@@ -35,8 +35,10 @@ void nvml_sharing_open(nvml_sharing *sharing, probe_gpu_snapshot *snapshot, cons
 void nvml_sharing_add(nvml_sharing *sharing, const nvml_users *users);
 
 /* Reads the lists of all devices that count. Where the choice of devices rests on CUDA's order, it
- * is certain once the task has been seen on all of them and on no other. */
-void nvml_sharing_poll(nvml_sharing *sharing, const nvml_api *api, probe_gpu_snapshot *snapshot);
+ * is certain once the task has been seen on all of them and on no other. last: the end of the task
+ * waits, so only compute processes are listed. */
+void nvml_sharing_poll(nvml_sharing *sharing, const nvml_api *api, probe_gpu_snapshot *snapshot,
+                       bool last);
 
 /* At the end: what accounting mode tells beyond that. start_us: of the task, wall clock. */
 void nvml_sharing_account(nvml_sharing *sharing, const nvml_api *api, probe_gpu_snapshot *snapshot,

@@ -122,6 +122,8 @@ def test_the_lists_are_read_at_the_start_the_end_and_every_30_s(replay: Replay) 
     run(replay, f"device 0\n{THREE}")
     at_s = {call.at_s for call in replay.calls() if PROCESS_LISTS in call.function}
     assert sorted(at_s) == [60, 90, 120, 150, 160]
+    at_the_end = [c for c in replay.calls() if c.at_s == 160 and PROCESS_LISTS in c.function]
+    assert len(at_the_end) == 1  # the task waits: compute processes only
 
 
 def test_a_slow_driver_does_not_keep_the_lists_from_being_read(replay: Replay) -> None:
