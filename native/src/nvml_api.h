@@ -24,6 +24,12 @@ typedef struct {
     nvml_return (*memory_v2)(nvml_device, nvml_memory_v2 *);
     nvml_return (*energy)(nvml_device, unsigned long long *);
     nvml_return (*throttle)(nvml_device, unsigned long long *);
+    nvml_return (*process_details)(nvml_device, nvml_process_detail_list *);
+    /* By kind (NVML_PROCESSES_...) and version: _v3, _v2, the first. */
+    nvml_return (*processes[NVML_PROCESS_KINDS][3])(nvml_device, unsigned int *, void *);
+    nvml_return (*accounting_mode)(nvml_device, unsigned int *);
+    nvml_return (*accounting_pids)(nvml_device, unsigned int *, unsigned int *);
+    nvml_return (*accounting_stats)(nvml_device, unsigned int, nvml_accounting_stats *);
 } nvml_api;
 
 /* Loads the library: exactly the named one, or, with NULL, the driver's by its usual names and
