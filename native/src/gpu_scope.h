@@ -11,6 +11,7 @@ enum { PROBE_SCOPE_MAX = 128 };
 
 typedef struct {
     const char *name, *uuid;
+    int index;         /* NVML's: devices that cannot be opened have one too */
     const char *alias; /* another uuid that CUDA takes; NULL: there is none */
     bool is_instance;  /* it has a uuid, but no ordinal of its own */
 } probe_scope_device;
@@ -19,6 +20,8 @@ typedef struct {
     probe_gpus gpus;
     bool ambiguous; /* another device than CUDA's may have been chosen; reason says why */
     const char *reason;
+    char detail[NVML_UUID_SIZE]; /* what the reason is about; may be empty */
+    bool order_doubtful;         /* ambiguous because CUDA may number the devices otherwise */
     int count;
     int chosen[PROBE_SCOPE_MAX]; /* positions in the given list, in CUDA's order, none twice */
 } probe_scope;

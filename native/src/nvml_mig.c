@@ -55,6 +55,7 @@ int nvml_mig_append(const nvml_mig_list *list, probe_scope_device devices[PROBE_
         devices[list->whole + i] = (probe_scope_device){.name = devices[instance->parent].name,
                                                         .uuid = instance->uuid,
                                                         .alias = instance->alias,
+                                                        .index = -1,
                                                         .is_instance = true};
     }
     return list->whole + list->count;

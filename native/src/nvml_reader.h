@@ -46,6 +46,9 @@ typedef struct {
     bool rates_absent;       /* the driver will never tell; do not ask again */
     int64_t previous_rates_ns;
     nvml_gpm gpm;
+    bool memory_absent; /* the driver will never tell; do not ask again */
+    uint64_t
+        shared_memory_bytes; /* of the host, where the device's memory is that; 0: it has its own */
     bool energy_known;
     unsigned long long energy_start_mj;
     nvml_sample *samples; /* room for samples_size of them, from malloc, kept for life */

@@ -1,17 +1,15 @@
 #include "nvml_session.h"
 
 #include "clock.h"
-#include "gpu_scope.h"
 #include "nvml_api.h"
+#include "nvml_choice.h"
 #include "nvml_device.h"
 #include "nvml_gpm.h"
 #include "nvml_health.h"
 #include "nvml_memory.h"
-#include "nvml_mig.h"
+#include "nvml_note.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+static const int64_t lists_ns = 30 * PROBE_NS_PER_S; /* process lists are slow */
 
 /* The rings hold ten seconds or more: a drain every few seconds sees every entry. In the first
  * second, so that a helper that does not live long has something to tell, they are closer. */
@@ -22,104 +20,14 @@ static int64_t elapsed(const nvml_session *session) {
     return session->config.clock_ns(CLOCK_MONOTONIC) - session->config.start_ns;
 }
 
-/* Each text once; what does not fit is cut. */
 static void note(nvml_session *session, const char *text, const char *detail) {
-    char *notes = session->snapshot.note;
-    size_t used = strlen(notes);
-    if (strstr(notes, text) == NULL) {
-        (void)snprintf(notes + used, sizeof session->snapshot.note - used,
-                       detail[0] == '\0' ? "%s%s" : "%s%s: %s", used > 0 ? "; " : "", text, detail);
-    }
+    nvml_note(&session->snapshot, text, detail);
 }
 
 /* Brings up to date what the snapshot says of all devices together. */
 static void stamp(nvml_session *session) {
     session->snapshot.written_ns = elapsed(session);
     session->snapshot.busy_ns = probe_union_length(&session->busy);
-}
-
-static int enumerate(nvml_session *session, nvml_device *handles, char (*names)[NVML_NAME_SIZE],
-                     char (*uuids)[NVML_UUID_SIZE]) {
-    unsigned int total = 0;
-    nvml_return code = session->api.count(&total);
-    if (code != NVML_OK) {
-        note(session, "the driver does not tell its devices", session->api.error_string(code));
-        return 0;
-    }
-    int count = 0;
-    for (unsigned int i = 0; i < total && count < PROBE_GPU_MAX; i++) {
-        code = session->api.handle_by_index(i, &handles[count]);
-        if (code != NVML_OK) {
-            if (code !=
-                NVML_E_NO_PERMISSION) { /* a device of somebody else's container is not an error */
-                note(session, "a device could not be opened", session->api.error_string(code));
-            }
-            continue;
-        }
-        if (session->api.name(handles[count], names[count], NVML_NAME_SIZE) != NVML_OK) {
-            names[count][0] = '\0';
-        }
-        if (session->api.uuid(handles[count], uuids[count], NVML_UUID_SIZE) != NVML_OK) {
-            uuids[count][0] = '\0';
-        }
-        count++;
-    }
-    if (total > PROBE_GPU_MAX) {
-        note(session, "more than 16 devices: the others are not measured", "");
-    }
-    return count;
-}
-
-/* position: in the list of candidates, whole devices first. */
-static void open_device(nvml_session *session, int i, int position, const nvml_device *handles,
-                        char (*uuids)[NVML_UUID_SIZE]) {
-    nvml_reader *reader = &session->reader[i];
-    probe_gpu_device *out = &session->snapshot.device[i];
-    const nvml_mig_instance *instance = nvml_mig_at(&session->mig, position);
-    int index = instance == NULL ? position : instance->parent;
-    if (instance != NULL) {
-        nvml_mig_describe(instance, &session->api, uuids[index], out);
-    }
-    nvml_reader_open(reader, &session->api, instance == NULL ? handles[index] : instance->handle,
-                     index, out);
-    reader->parent = instance == NULL ? NULL : handles[index];
-    reader->clock_ns = session->config.clock_ns;
-}
-
-static void open_devices(nvml_session *session) {
-    nvml_device handles[PROBE_GPU_MAX];
-    char names[PROBE_GPU_MAX][NVML_NAME_SIZE], uuids[PROBE_GPU_MAX][NVML_UUID_SIZE];
-    probe_scope_device devices[PROBE_SCOPE_MAX];
-    int count = enumerate(session, handles, names, uuids);
-    for (int i = 0; i < count; i++) {
-        devices[i] = (probe_scope_device){.name = names[i], .uuid = uuids[i]};
-    }
-    nvml_mig_list *mig = &session->mig;
-    nvml_mig_find(mig, &session->api, handles, (const char(*)[NVML_UUID_SIZE])uuids, count);
-    int candidates = nvml_mig_append(mig, devices);
-    const char *order = getenv("CUDA_DEVICE_ORDER");
-    probe_scope scope =
-        probe_scope_select(getenv("CUDA_VISIBLE_DEVICES"),
-                           order != NULL && strcmp(order, "PCI_BUS_ID") == 0, devices, candidates);
-    bool chose_any = scope.count > 0;
-    if (nvml_mig_expand(mig, &scope) > 0) {
-        note(session, "more than 16 devices: the others are not measured", "");
-    }
-    session->snapshot.gpus = scope.gpus;
-    session->snapshot.ambiguous = scope.ambiguous;
-    session->snapshot.count = scope.count;
-    if (scope.reason != NULL) {
-        note(session, scope.reason, "");
-    } else if (scope.count == 0) {
-        note(session,
-             count == 0  ? "the driver shows no device here"
-             : chose_any ? "the device is divided (MIG), but into no instance that can be used here"
-                         : "CUDA_VISIBLE_DEVICES hides every device",
-             "");
-    }
-    for (int i = 0; i < scope.count; i++) {
-        open_device(session, i, scope.chosen[i], handles, uuids);
-    }
 }
 
 static void start(nvml_session *session) {
@@ -139,7 +47,7 @@ static void start(nvml_session *session) {
         session->snapshot.driver[0] = '\0';
     }
     session->snapshot.driver[sizeof session->snapshot.driver - 1] = '\0';
-    open_devices(session);
+    nvml_choose_devices(session);
 }
 
 /* True: go on with this device. */
@@ -220,8 +128,36 @@ static int64_t jitter(nvml_session *session, int64_t interval_ns) {
     return interval_ns / 2 + (int64_t)(session->random >> 16 & 0x7fff) * interval_ns / 0x8000;
 }
 
+static void read_lists(nvml_session *session, bool last) {
+    int64_t wall_ns = session->config.clock_ns(CLOCK_REALTIME);
+    nvml_sharing_poll(&session->sharing, &session->api, &session->snapshot, last);
+    if (last) {
+        nvml_sharing_account(&session->sharing, &session->api, &session->snapshot,
+                             (wall_ns - elapsed(session)) / 1000);
+    }
+    session->next_lists_ns = elapsed(session) + lists_ns;
+}
+
+/* With the memory and the throttle reasons of every interval, rates stay within three calls per
+ * device and second. */
+static int64_t rates_pause_ns(nvml_session *session) {
+    return jitter(session, session->config.interval_ns / 5 * 6);
+}
+
+/* The lists are slow: they have a tick of their own, when nothing else is due, or is for too long.
+ * The first reading, which a task may end upon, does not wait for them. */
+static bool lists_due(const nvml_session *session, int64_t now_ns) {
+    bool idle = now_ns < session->next_gauges_ns && now_ns < session->next_drain_ns;
+    bool overdue = session->next_gauges_ns > 0 && now_ns >= session->next_lists_ns + PROBE_NS_PER_S;
+    return now_ns >= session->next_lists_ns && (idle || overdue);
+}
+
 static void read_due(nvml_session *session, bool last) {
     int64_t now = elapsed(session);
+    if (!last && lists_due(session, now)) {
+        read_lists(session, false);
+        return;
+    }
     if (last || now >= session->next_gauges_ns) {
         read_gauges(session, last);
         session->next_gauges_ns = now + session->config.interval_ns;
@@ -233,9 +169,9 @@ static void read_due(nvml_session *session, bool last) {
         if (pause_ns > NVML_GPM_PAUSE_NS && has_source(session, PROBE_UTILIZATION_GPM)) {
             pause_ns = NVML_GPM_PAUSE_NS;
         }
-        session->next_drain_ns = now + (has_source(session, PROBE_UTILIZATION_RATES)
-                                            ? jitter(session, session->config.interval_ns)
-                                            : pause_ns);
+        session->next_drain_ns =
+            now +
+            (has_source(session, PROBE_UTILIZATION_RATES) ? rates_pause_ns(session) : pause_ns);
     }
 }
 
@@ -256,8 +192,9 @@ int64_t nvml_session_due_ns(const nvml_session *session) {
     if (reads_nothing(session)) {
         return INT64_MAX;
     }
-    return session->next_gauges_ns < session->next_drain_ns ? session->next_gauges_ns
-                                                            : session->next_drain_ns;
+    int64_t due_ns = session->next_gauges_ns < session->next_drain_ns ? session->next_gauges_ns
+                                                                      : session->next_drain_ns;
+    return session->next_lists_ns < due_ns ? session->next_lists_ns : due_ns;
 }
 
 void nvml_session_tick(nvml_session *session) {
@@ -271,4 +208,11 @@ void nvml_session_finish(nvml_session *session) {
     }
     session->snapshot.final = true;
     stamp(session);
+}
+
+void nvml_session_finish_lists(nvml_session *session) {
+    if (!reads_nothing(session)) {
+        read_lists(session, true);
+        stamp(session);
+    }
 }

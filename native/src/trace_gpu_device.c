@@ -3,6 +3,7 @@
 #include "clock.h"
 #include "nvml_types.h"
 #include "trace_gpu_activity.h"
+#include "trace_gpu_sharing.h"
 
 void probe_trace_write_gpu_figures(probe_json *json, const probe_gpu_figures *f) {
     if (f->utilization_valid) {
@@ -93,7 +94,7 @@ static void write_mig(probe_json *json, const probe_gpu_mig *mig) {
 }
 
 void probe_trace_write_gpu_device(probe_json *json, const probe_gpu_device *device,
-                                  int64_t realtime_ns) {
+                                  probe_pid_view pids, int64_t realtime_ns) {
     probe_gpu_figures figures;
     probe_gpu_device_figures(device, realtime_ns, &figures);
     probe_json_open(json, NULL, '{');
@@ -120,6 +121,7 @@ void probe_trace_write_gpu_device(probe_json *json, const probe_gpu_device *devi
     if (device->memory_source != PROBE_MEMORY_NONE) {
         probe_json_string(json, "memory_source", probe_memory_source_name(device));
     }
+    probe_trace_write_gpu_sharing(json, device, pids);
     if (device->energy_valid) {
         probe_json_uint(json, "energy_mj", device->energy_mj);
     }

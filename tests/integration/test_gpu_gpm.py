@@ -148,8 +148,8 @@ def test_gpm_keeps_to_three_calls_a_second(replay: Replay, count: int, rest: str
     scenario = "".join(
         f"device {n} gpm=1\nseries {n} util 0 50\nseries {n} sm 0 {n}\n" for n in range(count)
     )
-    result = replay.run(scenario + rest, seconds=60)
+    result = replay.run(scenario + rest, seconds=300)
     found = result["gpu"]["devices"]
     assert [entry["sm_activity_pct"] for entry in found] == list(range(count))
     after_first_tick = [call for call in replay.calls() if call.at_s > 60]
-    assert len(after_first_tick) / count / 60 <= 3
+    assert len(after_first_tick) / count / 300 <= 3

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from helpers.replay import Replay
+from helpers.replay import TASK, Host, Replay
 
 UUID = "MIG-6d6f636b-0000-4000-8000-{:06d}{:06d}"
 PARENT = "GPU-6d6f636b-0000-4000-8000-{:012d}"
@@ -43,6 +43,7 @@ def uuids(result: dict[str, Any]) -> list[str]:
 def test_rows_31_and_32_utilization_is_absent_and_never_0(replay: Replay, load: int) -> None:
     result = replay.run(AMPERE + f"series 0.0 util 0 {load}\n", seconds=60)
     [device] = result["gpu"]["devices"]
+    assert device["absent"]["pct"] == NOT_TOLD
     assert not UTILIZATION & (set(device) | set(result["gpu"]) - {"devices"})
     assert "coverage" not in result["probe"]
     assert "gpu.utilization" not in result["probe"]["sources"]
@@ -108,6 +109,8 @@ def test_memory_that_cannot_be_read_is_known_from_the_division(replay: Replay) -
     [device] = result["gpu"]["devices"]
     assert device["mem"] == 4864
     assert not {"avg_mem", "peak_mem_used", "pct_mem", "memory_source"} & set(device)
+    assert device["absent"]["avg_mem"] == "the driver does not permit it"
+    assert "mem" not in device["absent"]
 
 
 @pytest.mark.parametrize(
@@ -132,6 +135,32 @@ def test_which_instances_are_the_tasks(
         result = replay.run(SPARSE, seconds=10, CUDA_VISIBLE_DEVICES=visible)
     assert uuids(result) == [UUID.format(0, index) for index in indices]
     assert result["probe"]["scope"]["confidence"] == confidence
+
+
+def test_processes_are_those_of_the_instance(replay: Replay) -> None:
+    """Process 101 is the task's, 200 and 300 are not."""
+    processes = (
+        "proc 0 pid=101 mig=2 mem_mib=700\n"
+        "proc 0 pid=200 mig=2 mem_mib=50\n"
+        "proc 0 pid=300 mig=5 mem_mib=60\n"
+    )
+    host = Host(parents={101: TASK, 200: 1, 300: 1})
+    visible = f"{UUID.format(0, 2)},{UUID.format(0, 5)}"
+    result = replay.run(SPARSE + processes, seconds=60, host=host, CUDA_VISIBLE_DEVICES=visible)
+    first, second = result["gpu"]["devices"]
+    assert first["own_peak_mem_used"] == 700
+    assert first["others"] == {"count": 1, "mem_used": 50}
+    assert second["others"] == {"count": 1, "mem_used": 60}
+    assert "own_peak_mem_used" not in second
+
+
+@pytest.mark.parametrize(
+    ("gpus", "indices"), [("all", [0, 2, 5]), ("0", [0, 2, 5]), (UUID.format(0, 5), [5])]
+)
+def test_instances_by_option(replay: Replay, gpus: str, indices: list[int]) -> None:
+    result = replay.run(SPARSE, seconds=10, gpus=gpus, CUDA_VISIBLE_DEVICES="")
+    assert uuids(result) == [UUID.format(0, index) for index in indices]
+    assert result["probe"]["scope"]["confidence"] == "exact"
 
 
 def test_sixteen_instances_and_no_more(replay: Replay) -> None:

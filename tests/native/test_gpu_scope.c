@@ -3,11 +3,11 @@
 
 #include <stdio.h>
 
-static const probe_scope_device same[] = {{.name = "A", .uuid = "GPU-11aa"},
-                                          {.name = "A", .uuid = "GPU-12bb"},
-                                          {.name = "A", .uuid = "GPU-33cc"}};
-static const probe_scope_device mixed[] = {{.name = "A", .uuid = "GPU-11aa"},
-                                           {.name = "B", .uuid = "GPU-12bb"}};
+static const probe_scope_device same[] = {{.name = "A", .uuid = "GPU-11aa", .index = 0},
+                                          {.name = "A", .uuid = "GPU-12bb", .index = 1},
+                                          {.name = "A", .uuid = "GPU-33cc", .index = 2}};
+static const probe_scope_device mixed[] = {{.name = "A", .uuid = "GPU-11aa", .index = 0},
+                                           {.name = "B", .uuid = "GPU-12bb", .index = 1}};
 
 /* The choice as text: positions joined by commas. */
 static const char *chosen(const char *visible) {
