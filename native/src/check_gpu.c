@@ -34,9 +34,9 @@ static void check_device(probe_check_list *list, const probe_gpu_device *device)
          "the driver does not tell it for this device, as for MIG instances before Hopper"},
         {"mem_bw_util", controller, "the driver gave no reading of the memory controller"},
         {"memory", memory, "the driver tells no memory of its own, as for unified memory"},
-        {"energy_mj", device->energy_valid ? "nvml_total_energy" : NULL,
+        {"energy_mj", device->health.energy_valid ? "nvml_total_energy" : NULL,
          "this device has no energy counter: older than Volta, or a MIG instance"},
-        {"throttle_reasons", device->throttle_valid ? "nvml_clocks_event_reasons" : NULL,
+        {"throttle_reasons", device->health.throttle_valid ? "nvml_clocks_event_reasons" : NULL,
          "the driver does not tell it for this device"},
     };
     for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {

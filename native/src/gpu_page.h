@@ -4,6 +4,8 @@
 #ifndef PROBE_GPU_PAGE_H
 #define PROBE_GPU_PAGE_H
 
+#include "busy_span.h"
+#include "gpu_health.h"
 #include "integral.h"
 #include "nvml_types.h"
 #include "profile.h"
@@ -35,9 +37,9 @@ typedef struct {
     probe_utilization gpu, memory; /* memory: the memory controller */
     probe_gauge used;              /* memory in use */
     probe_profile profile;         /* of gpu */
-    bool energy_valid, throttle_valid, lost;
-    uint64_t energy_mj;     /* since the start */
-    uint64_t throttle_bits; /* NVML_REASON_..., all that were seen */
+    probe_busy_span span;          /* of gpu */
+    probe_gpu_health health;
+    bool lost;
     int64_t lost_ns;
 } probe_gpu_device;
 
@@ -50,6 +52,7 @@ typedef struct {
     int count;                /* devices of the task */
     int64_t busy_ns;          /* time in which at least one device was busy */
     uint64_t peak_used_bytes; /* largest sum of memory in use */
+    int64_t peak_used_ns;     /* when it was reached first */
     int64_t written_ns;
     char note[PROBE_GPU_NOTE_SIZE]; /* why nothing, or less, could be read; empty: nothing to say */
     probe_gpu_device device[PROBE_GPU_MAX];

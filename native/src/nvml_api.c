@@ -31,6 +31,16 @@ static const struct {
     {offsetof(nvml_api, throttle),
      false,
      {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons", NULL}},
+    {offsetof(nvml_api, temperature), false, {"nvmlDeviceGetTemperature", NULL}},
+    {offsetof(nvml_api, temperature_v), false, {"nvmlDeviceGetTemperatureV", NULL}},
+    {offsetof(nvml_api, clock_info), false, {"nvmlDeviceGetClockInfo", NULL}},
+    {offsetof(nvml_api, power_limit), false, {"nvmlDeviceGetEnforcedPowerLimit", NULL}},
+    {offsetof(nvml_api, ecc_errors), false, {"nvmlDeviceGetTotalEccErrors", NULL}},
+    {offsetof(nvml_api, remapped_rows), false, {"nvmlDeviceGetRemappedRows", NULL}},
+    {offsetof(nvml_api, retired_pending), false, {"nvmlDeviceGetRetiredPagesPendingStatus", NULL}},
+    {offsetof(nvml_api, event_set_create), false, {"nvmlEventSetCreate", NULL}},
+    {offsetof(nvml_api, register_events), false, {"nvmlDeviceRegisterEvents", NULL}},
+    {offsetof(nvml_api, event_wait), false, {"nvmlEventSetWait_v2", "nvmlEventSetWait", NULL}},
 };
 
 /* Where containers, WSL and distributions keep the library outside the loader's path. */

@@ -24,6 +24,17 @@ typedef struct {
     nvml_return (*memory_v2)(nvml_device, nvml_memory_v2 *);
     nvml_return (*energy)(nvml_device, unsigned long long *);
     nvml_return (*throttle)(nvml_device, unsigned long long *);
+    nvml_return (*temperature)(nvml_device, int sensor, unsigned int *celsius);
+    nvml_return (*temperature_v)(nvml_device, nvml_temperature *);
+    nvml_return (*clock_info)(nvml_device, int clock, unsigned int *mhz);
+    nvml_return (*power_limit)(nvml_device, unsigned int *milliwatts);
+    nvml_return (*ecc_errors)(nvml_device, int type, int counter, unsigned long long *);
+    nvml_return (*remapped_rows)(nvml_device, unsigned int *corrected, unsigned int *uncorrected,
+                                 unsigned int *pending, unsigned int *failed);
+    nvml_return (*retired_pending)(nvml_device, int *pending);
+    nvml_return (*event_set_create)(void **set);
+    nvml_return (*register_events)(nvml_device, unsigned long long types, void *set);
+    nvml_return (*event_wait)(void *set, nvml_event_data *, unsigned int timeout_ms);
 } nvml_api;
 
 /* Loads the library: exactly the named one, or, with NULL, the driver's by its usual names and

@@ -105,22 +105,20 @@ int main(int argc, char **argv) {
                                     .interval_ns = strtoll(argv[3], NULL, 10),
                                     .clock_ns = nvml_read_clock,
                                     .seed = (unsigned int)getpid(),
+                                    .page = page,
                                 });
     leave_directory(); /* not before: the library's path, and a mock's scenario, may be relative */
     if (nvml_session_due_ns(&session) != INT64_MAX) {
         nvml_session_tick(&session);
     }
     parent_word word;
-    probe_gpu_publish(page, &session.snapshot); /* a first reading, or why there is none */
     while ((word = wait_for_word(&session)) == WORD_NONE) {
         nvml_session_tick(&session);
-        probe_gpu_publish(page, &session.snapshot);
     }
     if (word == WORD_PARENT_GONE) {
         _exit(0);
     }
     nvml_session_finish(&session);
-    probe_gpu_publish(page, &session.snapshot);
     char done = 1;
     (void)send(PROBE_HELPER_CHANNEL_FD, &done, 1,
                MSG_NOSIGNAL); /* nobody may be listening any more */

@@ -13,7 +13,7 @@ nvml_class nvml_rates_read(nvml_reader *reader, const nvml_api *api, int64_t now
     reader->rates_absent = nvml_classify(code) == NVML_FEATURE_ABSENT;
     if (code == NVML_OK) {
         out->utilization_source = PROBE_UTILIZATION_RATES;
-        const nvml_sink gpu = {&out->gpu, &out->profile, u}, memory = {&out->memory, NULL, NULL};
+        const nvml_sink gpu = nvml_sink_of_gpu(out, u), memory = nvml_sink_of_memory(out);
         nvml_sink_add(&gpu, reader->previous_rates_ns, now_ns, rates.gpu);
         nvml_sink_add(&memory, reader->previous_rates_ns, now_ns, rates.memory);
         reader->previous_rates_ns = now_ns;

@@ -21,6 +21,22 @@ typedef struct {
     unsigned int capacity;
 } nvml_ring;
 
+/* The rates of the moment, of which one reading serves both rings. */
+typedef struct {
+    bool asked;
+    nvml_return code;
+    nvml_utilization pct;
+} nvml_rates_now;
+
+/* The counters at the start of the task, and what the driver will never tell. */
+typedef struct {
+    unsigned int refused; /* bit per question, see nvml_health.c */
+    bool energy_known, ecc_known[NVML_ECC_TYPES];
+    unsigned long long energy_mj, ecc[NVML_ECC_TYPES];
+    int64_t energy_ns; /* when the counter was read, since the start of the task */
+    int64_t busy_ns;   /* how long the device had been busy at the last reading */
+} nvml_health;
+
 typedef struct {
     nvml_device handle;
     probe_gpu_device *out; /* in the helper's snapshot */
@@ -32,8 +48,8 @@ typedef struct {
     int64_t start_ns;        /* of the task, CLOCK_MONOTONIC */
     bool rates_absent;       /* the driver will never tell; do not ask again */
     int64_t previous_rates_ns;
-    bool energy_known;
-    unsigned long long energy_start_mj;
+    nvml_rates_now rates;
+    nvml_health health;
     nvml_sample *samples; /* room for samples_size of them, from malloc, kept for life */
     unsigned int samples_size;
 } nvml_reader;

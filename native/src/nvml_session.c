@@ -4,6 +4,7 @@
 #include "gpu_scope.h"
 #include "nvml_api.h"
 #include "nvml_device.h"
+#include "nvml_events.h"
 #include "nvml_health.h"
 #include "nvml_memory.h"
 
@@ -11,10 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The rings hold ten seconds or more: a drain every few seconds sees every entry. In the first
- * second, so that a helper that does not live long has something to tell, they are closer. */
-static const int64_t drain_min_ns = 3 * PROBE_NS_PER_S, drain_max_ns = 5 * PROBE_NS_PER_S,
-                     early_ns = PROBE_NS_PER_S, drain_early_ns = 500 * PROBE_NS_PER_MS;
+/* The rings hold ten seconds or more: a drain every five seconds sees every entry. At first they
+ * are closer, so that a helper that does not live long has something to tell. */
+static const int64_t drain_min_ns = 500 * PROBE_NS_PER_MS, drain_max_ns = 5 * PROBE_NS_PER_S;
+
+/* Between two looks at temperature, clocks and events. Together with memory and utilization that is
+ * three calls per device and second at most, also where rates are polled. */
+static const int64_t health_ns = 5 * PROBE_NS_PER_S;
 
 static int64_t elapsed(const nvml_session *session) {
     return session->config.clock_ns(CLOCK_MONOTONIC) - session->config.start_ns;
@@ -27,10 +31,13 @@ static void note(nvml_session *session, const char *text, const char *detail) {
     }
 }
 
-/* Brings up to date what the snapshot says of all devices together. */
-static void stamp(nvml_session *session) {
+/* Brings up to date what the snapshot says of all devices together, and publishes it. */
+static void show(nvml_session *session) {
     session->snapshot.written_ns = elapsed(session);
     session->snapshot.busy_ns = probe_union_length(&session->busy);
+    if (session->config.page != NULL) {
+        probe_gpu_publish(session->config.page, &session->snapshot);
+    }
 }
 
 static int enumerate(nvml_session *session, nvml_device *handles, char (*names)[NVML_NAME_SIZE],
@@ -115,6 +122,11 @@ static void start(nvml_session *session) {
     open_devices(session);
 }
 
+static void poll_events(nvml_session *session) {
+    nvml_events_poll(&session->api, session->events, session->reader, session->snapshot.count,
+                     elapsed(session));
+}
+
 /* True: go on with this device. */
 static bool survives(nvml_session *session, nvml_reader *reader, nvml_class result) {
     if (result == NVML_LIBRARY_GONE) {
@@ -125,25 +137,28 @@ static bool survives(nvml_session *session, nvml_reader *reader, nvml_class resu
         reader->out->lost = true;
         reader->out->lost_ns = elapsed(session);
         note(session, "a device was lost during the task", "");
+        if (!session->stopped) {
+            poll_events(session); /* they may say why */
+        }
         return false;
     }
     return true;
 }
 
-/* Gauges: memory in use and throttle reasons; at the end also the energy counter. */
-static void read_gauges(nvml_session *session, bool last) {
+/* Memory in use. */
+static void read_gauges(nvml_session *session) {
     uint64_t sum = 0;
     for (int i = 0; i < session->snapshot.count && !session->stopped; i++) {
         nvml_reader *reader = &session->reader[i];
         if (!reader->out->lost &&
             survives(session, reader,
-                     nvml_reader_memory(reader, &session->api, elapsed(session))) &&
-            survives(session, reader, nvml_reader_health(reader, &session->api, last))) {
+                     nvml_reader_memory(reader, &session->api, elapsed(session)))) {
             sum += reader->out->used.last_bytes;
         }
     }
     if (sum > session->snapshot.peak_used_bytes) {
         session->snapshot.peak_used_bytes = sum;
+        session->snapshot.peak_used_ns = elapsed(session);
     }
 }
 
@@ -164,6 +179,34 @@ static void read_utilization(nvml_session *session) {
     }
 }
 
+/* All devices, in the first and the last look also their counters. */
+static void read_health(nvml_session *session, bool last) {
+    bool first = !session->health_begun, alive = false;
+    if (first) {
+        session->events = nvml_events_open(&session->api, session->reader, session->snapshot.count);
+        session->health_begun = true;
+    }
+    for (int i = 0; i < session->snapshot.count && !session->stopped; i++) {
+        alive = alive || !session->snapshot.device[i].lost;
+    }
+    if (alive && !first) {
+        poll_events(session);
+    }
+    for (int i = 0; i < session->snapshot.count && !session->stopped; i++) {
+        nvml_reader *reader = &session->reader[i];
+        if (reader->out->lost) {
+            continue;
+        }
+        if (first) {
+            nvml_health_begin(reader, &session->api, elapsed(session));
+        }
+        nvml_health_read(reader, &session->api, first || last);
+        if (last) {
+            nvml_health_end(reader, &session->api, elapsed(session));
+        }
+    }
+}
+
 static bool polls_rates(const nvml_session *session) {
     for (int i = 0; i < session->snapshot.count; i++) {
         if (session->snapshot.device[i].utilization_source == PROBE_UTILIZATION_RATES) {
@@ -180,17 +223,30 @@ static int64_t jitter(nvml_session *session, int64_t interval_ns) {
     return interval_ns / 2 + (int64_t)(session->random >> 16 & 0x7fff) * interval_ns / 0x8000;
 }
 
+/* As long as the task has run so far, within limits: a driver that hangs takes at most half of it
+ * along. */
+static int64_t drain_pause_ns(int64_t now_ns) {
+    int64_t pause_ns = now_ns > drain_min_ns ? now_ns : drain_min_ns;
+    return pause_ns < drain_max_ns ? pause_ns : drain_max_ns;
+}
+
 static void read_due(nvml_session *session, bool last) {
     int64_t now = elapsed(session);
     if (last || now >= session->next_gauges_ns) {
-        read_gauges(session, last);
+        read_gauges(session);
+        show(session);
         session->next_gauges_ns = now + session->config.interval_ns;
     }
     if (last || now >= session->next_drain_ns) {
         read_utilization(session);
-        int64_t pause_ns = now < early_ns ? drain_early_ns : session->drain_ns;
+        show(session);
         session->next_drain_ns =
-            now + (polls_rates(session) ? jitter(session, session->config.interval_ns) : pause_ns);
+            now + (polls_rates(session) ? jitter(session, session->config.interval_ns)
+                                        : drain_pause_ns(now));
+        if (last || now >= session->next_health_ns) { /* now it is known who is busy */
+            read_health(session, last);
+            session->next_health_ns = now + health_ns;
+        }
     }
 }
 
@@ -201,10 +257,10 @@ static bool reads_nothing(const nvml_session *session) {
 void nvml_session_open(nvml_session *session, const nvml_session_config *config) {
     session->config = *config;
     session->random = config->seed;
-    session->drain_ns = config->interval_ns < drain_min_ns ? drain_min_ns : config->interval_ns;
-    session->drain_ns = session->drain_ns > drain_max_ns ? drain_max_ns : session->drain_ns;
     start(session);
-    stamp(session);
+    if (reads_nothing(session)) {
+        show(session); /* why */
+    }
 }
 
 int64_t nvml_session_due_ns(const nvml_session *session) {
@@ -217,7 +273,7 @@ int64_t nvml_session_due_ns(const nvml_session *session) {
 
 void nvml_session_tick(nvml_session *session) {
     read_due(session, false);
-    stamp(session);
+    show(session);
 }
 
 void nvml_session_finish(nvml_session *session) {
@@ -225,5 +281,5 @@ void nvml_session_finish(nvml_session *session) {
         read_due(session, true);
     }
     session->snapshot.final = true;
-    stamp(session);
+    show(session);
 }
