@@ -2,12 +2,19 @@
 
 #include <string.h>
 
-mock_call mock_begin_filling(const char *function, nvml_device handle, const void *out) {
-    mock_call call = mock_call_begin_handle(function, handle);
+static mock_call need(mock_call call, const void *out) {
     if (call.rc == NVML_OK && out == NULL) {
         call.rc = NVML_E_INVALID_ARGUMENT;
     }
     return call;
+}
+
+mock_call mock_begin_filling(const char *function, nvml_device handle, const void *out) {
+    return need(mock_call_begin_handle(function, handle), out);
+}
+
+mock_call mock_begin_filling_any(const char *function, nvml_device handle, const void *out) {
+    return need(mock_call_begin_any_handle(function, handle), out);
 }
 
 nvml_return mock_give_text(mock_call *call, const char *text, char *out, unsigned int length) {

@@ -4,8 +4,14 @@
 
 #include "call.h"
 
-/* As mock_call_begin_handle, for a call that fills *out: without one it is INVALID_ARGUMENT. */
+/* What WSL drivers of branch 555 gave as text: bytes that are no UTF-8. */
+#define MOCK_GARBAGE "\xf8\xe2\x80\xff\xfe GPU"
+
+/* As mock_call_begin_handle and mock_call_begin_any_handle, for a call that fills *out: without one
+ * it is INVALID_ARGUMENT. */
 mock_call mock_begin_filling(const char *function, nvml_device handle, const void *out);
+
+mock_call mock_begin_filling_any(const char *function, nvml_device handle, const void *out);
 
 /* Ends a call that returns text in a buffer of length bytes. */
 nvml_return mock_give_text(mock_call *call, const char *text, char *out, unsigned int length);

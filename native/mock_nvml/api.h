@@ -77,6 +77,18 @@ MOCK_API nvml_return nvmlDeviceGetProcessUtilization(nvml_device device,
 MOCK_API nvml_return nvmlDeviceGetProcessesUtilizationInfo(nvml_device device,
                                                            nvml_processes_utilization *info);
 
+MOCK_API nvml_return nvmlDeviceGetMigMode(nvml_device device, unsigned int *current,
+                                          unsigned int *pending);
+MOCK_API nvml_return nvmlDeviceGetMaxMigDeviceCount(nvml_device device, unsigned int *count);
+MOCK_API nvml_return nvmlDeviceGetMigDeviceHandleByIndex(nvml_device device, unsigned int index,
+                                                         nvml_device *mig_device);
+MOCK_API nvml_return nvmlDeviceGetDeviceHandleFromMigDeviceHandle(nvml_device mig_device,
+                                                                  nvml_device *device);
+MOCK_API nvml_return nvmlDeviceGetGpuInstanceId(nvml_device device, unsigned int *id);
+MOCK_API nvml_return nvmlDeviceGetComputeInstanceId(nvml_device device, unsigned int *id);
+MOCK_API nvml_return nvmlDeviceGetAttributes_v2(nvml_device device,
+                                                nvml_device_attributes *attributes);
+
 MOCK_API nvml_return nvmlDeviceGetUtilizationRates(nvml_device device, nvml_utilization *rates);
 MOCK_API nvml_return nvmlDeviceGetSamples(nvml_device device, int type,
                                           unsigned long long last_seen_us, int *value_type,

@@ -7,8 +7,11 @@ enum { BUFFER_SIZE = 4000 }; /* processes that the driver remembers: 3872 alive 
 
 nvml_return nvmlDeviceGetAccountingMode(nvml_device device, unsigned int *mode) {
     mock_call call = mock_call_begin_handle("nvmlDeviceGetAccountingMode", device);
-    return mock_give_number(&call, call.rc == NVML_OK ? (unsigned int)call.device->accounting : 0,
-                            mode);
+    if (call.rc == NVML_OK && call.device->mig == MOCK_MIG_ON) {
+        call.rc = NVML_E_NOT_SUPPORTED;
+    }
+    unsigned int on = call.rc == NVML_OK ? (unsigned int)call.device->accounting : 0;
+    return mock_give_number(&call, on, mode);
 }
 
 nvml_return nvmlDeviceGetAccountingBufferSize(nvml_device device, unsigned int *size) {
@@ -19,7 +22,7 @@ nvml_return nvmlDeviceGetAccountingBufferSize(nvml_device device, unsigned int *
 /* Begins a call that needs the mode to be on. */
 static mock_call begin(const char *function, nvml_device device, const void *out) {
     mock_call call = mock_begin_filling(function, device, out);
-    if (call.rc == NVML_OK && call.device->accounting == 0) {
+    if (call.rc == NVML_OK && (call.device->accounting == 0 || call.device->mig == MOCK_MIG_ON)) {
         call.rc = NVML_E_NOT_SUPPORTED;
     }
     return call;

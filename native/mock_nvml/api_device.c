@@ -4,30 +4,26 @@
 
 #include <stdio.h>
 
-/* What WSL drivers of branch 555 gave as a name: bytes that are no UTF-8. */
-static const char GARBAGE[] = "\xf8\xe2\x80\xff\xfe GPU";
-
 nvml_return nvmlDeviceGetName(nvml_device device, char *name, unsigned int length) {
-    mock_call call = mock_call_begin_handle("nvmlDeviceGetName", device);
+    mock_call call = mock_call_begin_any_handle("nvmlDeviceGetName", device);
     const char *text = call.rc != NVML_OK          ? ""
-                       : call.device->garbage_name ? GARBAGE
+                       : call.device->garbage_name ? MOCK_GARBAGE
+                       : call.mig != NULL          ? call.mig->name
                                                    : call.device->name;
     return mock_give_text(&call, text, name, length);
 }
 
 nvml_return nvmlDeviceGetUUID(nvml_device device, char *uuid, unsigned int length) {
-    mock_call call = mock_call_begin_handle("nvmlDeviceGetUUID", device);
-    return mock_give_text(&call, call.rc == NVML_OK ? call.device->uuid : "", uuid, length);
+    mock_call call = mock_call_begin_any_handle("nvmlDeviceGetUUID", device);
+    const char *text = call.rc != NVML_OK ? ""
+                       : call.mig != NULL ? call.mig->uuid
+                                          : call.device->uuid;
+    return mock_give_text(&call, text, uuid, length);
 }
 
 nvml_return nvmlDeviceGetIndex(nvml_device device, unsigned int *index) {
     mock_call call = mock_call_begin_handle("nvmlDeviceGetIndex", device);
     return mock_give_number(&call, (unsigned int)call.index, index);
-}
-
-nvml_return nvmlDeviceIsMigDeviceHandle(nvml_device device, unsigned int *is_mig) {
-    mock_call call = mock_call_begin_handle("nvmlDeviceIsMigDeviceHandle", device);
-    return mock_give_number(&call, 0, is_mig);
 }
 
 nvml_return nvmlDeviceGetPciInfo_v3(nvml_device device, nvml_pci_info *pci) {

@@ -8,6 +8,7 @@
 static mock_process_query query_of(const mock_call *call) {
     return (mock_process_query){.scenario = call->scenario,
                                 .device = call->index,
+                                .mig = call->mig,
                                 .t_ns = call->t_ns,
                                 .base_us = call->base_us};
 }
@@ -25,7 +26,7 @@ static void store(void *out, size_t stride, const nvml_process_detail *records,
  * thinks writes on. */
 static nvml_return list(const char *function, nvml_device device, unsigned int kind, size_t stride,
                         unsigned int *count, void *out) {
-    mock_call call = mock_begin_filling(function, device, count);
+    mock_call call = mock_begin_filling_any(function, device, count);
     if (call.rc == NVML_OK && *count > 0 && out == NULL) {
         call.rc = NVML_E_INVALID_ARGUMENT;
     }
@@ -62,7 +63,8 @@ LISTS(nvmlDeviceGetMPSComputeRunningProcesses, NVML_PROCESSES_MPS)
 
 nvml_return nvmlDeviceGetRunningProcessDetailList(nvml_device device,
                                                   nvml_process_detail_list *details) {
-    mock_call call = mock_begin_filling("nvmlDeviceGetRunningProcessDetailList", device, details);
+    mock_call call =
+        mock_begin_filling_any("nvmlDeviceGetRunningProcessDetailList", device, details);
     if (call.rc == NVML_OK && details->version != NVML_PROCESS_DETAIL_LIST_VERSION) {
         call.rc = NVML_E_ARGUMENT_VERSION_MISMATCH;
     }
@@ -82,6 +84,9 @@ nvml_return nvmlDeviceGetRunningProcessDetailList(nvml_device device,
  * *count becomes the size of the driver's buffer, which has nothing to do with who runs. */
 static nvml_return utilization(const mock_call *call, unsigned long long last_seen_us, bool buffer,
                                unsigned int *count, nvml_process_sample *records) {
+    if (call->device->mig == MOCK_MIG_ON) {
+        return NVML_E_NOT_SUPPORTED;
+    }
     mock_process_query query = query_of(call);
     unsigned int found = mock_process_utilization(&query, last_seen_us, records);
     unsigned int slots = found > MOCK_UTILIZATION_SLOTS ? found : MOCK_UTILIZATION_SLOTS;

@@ -3,8 +3,16 @@
 #include "answer.h"
 #include "driver.h"
 
+/* The driver measures a device that is not divided. */
+static void refuse_divided(mock_call *call) {
+    if (call->rc == NVML_OK && call->device->mig == MOCK_MIG_ON) {
+        call->rc = NVML_E_NOT_SUPPORTED;
+    }
+}
+
 nvml_return nvmlDeviceGetUtilizationRates(nvml_device device, nvml_utilization *rates) {
     mock_call call = mock_begin_filling("nvmlDeviceGetUtilizationRates", device, rates);
+    refuse_divided(&call);
     if (call.rc == NVML_OK) {
         int64_t newest = mock_entry_newest(call.scenario, call.t_ns);
         rates->gpu = mock_entry_percent(call.scenario, call.device, MOCK_UTIL, newest);
@@ -18,6 +26,7 @@ nvml_return nvmlDeviceGetUtilizationRates(nvml_device device, nvml_utilization *
 nvml_return nvmlDeviceGetSamples(nvml_device device, int type, unsigned long long last_seen_us,
                                  int *value_type, unsigned int *count, nvml_sample *samples) {
     mock_call call = mock_begin_filling("nvmlDeviceGetSamples", device, count);
+    refuse_divided(&call);
     if (call.rc != NVML_OK) {
         return mock_call_end(&call, call.rc);
     }
@@ -36,35 +45,6 @@ nvml_return nvmlDeviceGetSamples(nvml_device device, int type, unsigned long lon
     *count = mock_ring_read(call.scenario, call.device, kind, call.t_ns, call.base_us, last_seen_us,
                             samples, *count);
     return mock_call_end(&call, *count == 0 ? NVML_E_NOT_FOUND : NVML_OK);
-}
-
-static unsigned long long mib(int64_t number) {
-    return (unsigned long long)number << 20;
-}
-
-/* Since driver branch 510, "used" of the first version counts what the driver reserves. */
-nvml_return nvmlDeviceGetMemoryInfo(nvml_device device, nvml_memory *memory) {
-    mock_call call = mock_begin_filling("nvmlDeviceGetMemoryInfo", device, memory);
-    if (call.rc == NVML_OK) {
-        memory->total = mib(call.device->mem_mib);
-        memory->used = mock_memory_used(call.device, call.t_ns) + mib(call.device->reserved_mib);
-        memory->free = memory->total - memory->used;
-    }
-    return mock_call_end(&call, call.rc);
-}
-
-nvml_return nvmlDeviceGetMemoryInfo_v2(nvml_device device, nvml_memory_v2 *memory) {
-    mock_call call = mock_begin_filling("nvmlDeviceGetMemoryInfo_v2", device, memory);
-    if (call.rc == NVML_OK && memory->version != NVML_MEMORY_V2_VERSION) {
-        call.rc = NVML_E_FUNCTION_NOT_FOUND; /* so drivers answer, rather than code 25 */
-    }
-    if (call.rc == NVML_OK) {
-        memory->total = mib(call.device->mem_mib);
-        memory->reserved = mib(call.device->reserved_mib);
-        memory->used = mock_memory_used(call.device, call.t_ns);
-        memory->free = memory->total - memory->reserved - memory->used;
-    }
-    return mock_call_end(&call, call.rc);
 }
 
 nvml_return nvmlDeviceGetTotalEnergyConsumption(nvml_device device,

@@ -1,8 +1,9 @@
 #include "api.h"
 
-#include "call.h"
+#include "answer.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum { CUDA_VERSION = 13000 };
 
@@ -36,7 +37,9 @@ static nvml_return give_version(const mock_call *call, const char *prefix, char 
     if (out == NULL) {
         return NVML_E_INVALID_ARGUMENT;
     }
-    int n = snprintf(out, length, "%s%s", prefix, call->scenario->driver_version);
+    int n =
+        snprintf(out, length, "%s%s", prefix,
+                 call->scenario->garbage_driver ? MOCK_GARBAGE : call->scenario->driver_version);
     return n < 0 || (unsigned int)n >= length ? NVML_E_INSUFFICIENT_SIZE : NVML_OK;
 }
 
@@ -94,7 +97,7 @@ static nvml_return give_handle(mock_call *call, nvml_device *device) {
         call->rc = NVML_E_INVALID_ARGUMENT;
     }
     if (call->rc == NVML_OK) {
-        *device = mock_device_handle(call);
+        *device = call->mig != NULL ? mock_mig_handle(call->mig) : mock_device_handle(call->device);
     }
     return mock_call_end(call, call->rc);
 }
@@ -111,8 +114,19 @@ nvml_return nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvml_device *devic
 }
 
 nvml_return nvmlDeviceGetHandleByUUID(const char *uuid, nvml_device *device) {
-    int64_t index = uuid == NULL ? MOCK_UNKNOWN_DEVICE : mock_device_by_uuid(uuid);
-    mock_call call = mock_call_begin("nvmlDeviceGetHandleByUUID", index,
-                                     uuid == NULL ? NVML_E_INVALID_ARGUMENT : NVML_E_NOT_FOUND);
+    const mock_scenario *scenario = uuid == NULL ? NULL : mock_call_scenario();
+    const mock_mig *mig = NULL;
+    int64_t index = MOCK_UNKNOWN_DEVICE;
+    for (int64_t i = 0; scenario != NULL && i < scenario->device_count; i++) {
+        index = strcmp(scenario->devices[i].uuid, uuid) == 0 ? i : index;
+    }
+    for (int64_t i = 0; scenario != NULL && i < scenario->mig_count; i++) {
+        if (strcmp(scenario->migs[i].uuid, uuid) == 0) {
+            mig = &scenario->migs[i];
+            index = mig->device;
+        }
+    }
+    mock_call call = mock_call_begin_on("nvmlDeviceGetHandleByUUID", index, mig,
+                                        uuid == NULL ? NVML_E_INVALID_ARGUMENT : NVML_E_NOT_FOUND);
     return give_handle(&call, device);
 }

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -19,16 +20,17 @@ typedef enum { NOT_LOADED, LOADED, REFUSED } load_state;
  * but for the scenario, which never changes once it is loaded. */
 static struct {
     pthread_mutex_t lock;
+    pthread_mutex_t driver; /* of the scenario's global_lock */
     load_state load;
     int64_t references; /* nvmlInit* less nvmlShutdown */
     int64_t t0_ns;      /* CLOCK_MONOTONIC */
     int64_t base_us, wall_us;
-    int64_t rule_calls[MOCK_RULES_MAX];
+    mock_rule_state rules[MOCK_RULES_MAX];
     bool log_tried, log_open;
     int log_fd;
     char error[MOCK_ERROR_SIZE]; /* why the scenario was refused */
     mock_scenario scenario;
-} process_state = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} process_state = {.lock = PTHREAD_MUTEX_INITIALIZER, .driver = PTHREAD_MUTEX_INITIALIZER};
 
 static void lock(void) {
     (void)pthread_mutex_lock(&process_state.lock); /* cannot fail for a default mutex */
@@ -118,6 +120,10 @@ static void log_call(const mock_call *call, const char *outcome) {
     if (call->index >= 0) {
         (void)snprintf(device, sizeof device, "%" PRId64, call->index);
     }
+    if (call->mig != NULL) {
+        (void)snprintf(device, sizeof device, "%" PRId64 ".%" PRId64, call->index,
+                       call->mig->index);
+    }
     int n = snprintf(line, sizeof line, "%.6f %ld %s %s %s\n",
                      (double)call->t_ns / (double)MOCK_NS_PER_S, (long)syscall(SYS_gettid),
                      call->function, device, outcome);
@@ -126,8 +132,17 @@ static void log_call(const mock_call *call, const char *outcome) {
     }
 }
 
+/* As a fault in the driver's own code would: on memory that is there and may not be written. */
+_Noreturn static void crash(void) {
+    volatile char *page = mmap(NULL, 1, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page != MAP_FAILED) {
+        *page = 1;
+    }
+    abort();
+}
+
 /* Carries a verdict out, without the lock: other threads go on meanwhile. */
-static void serve(const mock_call *call, const mock_verdict *verdict) {
+static void carry_out(const mock_call *call, const mock_verdict *verdict) {
     if (verdict->delay_us > 0) {
         mock_clock_pass(verdict->delay_us);
     }
@@ -137,10 +152,28 @@ static void serve(const mock_call *call, const mock_verdict *verdict) {
             (void)pause();
         }
     }
+    if (verdict->crash) {
+        log_call(call, "crash");
+        crash();
+    }
 }
 
-static mock_call begin(const char *function, int64_t index, bool must_be_initialised) {
-    mock_call call = {.function = function, .index = index};
+/* The same, one call at a time where the scenario has a global lock: whoever is slow or hangs keeps
+ * all others waiting. */
+static void serve(const mock_call *call, const mock_verdict *verdict) {
+    bool locked = call->scenario != NULL && call->scenario->global_lock != 0;
+    if (locked) {
+        (void)pthread_mutex_lock(&process_state.driver); /* as above */
+    }
+    carry_out(call, verdict);
+    if (locked) {
+        (void)pthread_mutex_unlock(&process_state.driver);
+    }
+}
+
+static mock_call begin(const char *function, int64_t index, const mock_mig *mig,
+                       bool must_be_initialised) {
+    mock_call call = {.function = function, .index = index, .mig = mig};
     mock_verdict verdict = {.code = NVML_E_UNINITIALIZED};
     lock();
     if (process_state.load == LOADED) {
@@ -149,8 +182,8 @@ static mock_call begin(const char *function, int64_t index, bool must_be_initial
         call.wall_us = process_state.wall_us;
         call.t_ns = mock_clock_ns(CLOCK_MONOTONIC) - process_state.t0_ns;
         if (!must_be_initialised || process_state.references > 0) {
-            verdict = mock_rules_judge(call.scenario, process_state.rule_calls, function, index,
-                                       call.t_ns);
+            verdict = mock_rules_judge(call.scenario, process_state.rules, function, index,
+                                       mig == NULL ? -1 : mig->index, call.t_ns);
         }
     }
     unlock();
@@ -159,8 +192,9 @@ static mock_call begin(const char *function, int64_t index, bool must_be_initial
     return call;
 }
 
-mock_call mock_call_begin(const char *function, int64_t index, nvml_return otherwise) {
-    mock_call call = begin(function, index, true);
+mock_call mock_call_begin_on(const char *function, int64_t index, const mock_mig *mig,
+                             nvml_return otherwise) {
+    mock_call call = begin(function, index, mig, true);
     if (call.rc != NVML_OK || index == MOCK_NO_DEVICE) {
         return call;
     }
@@ -172,13 +206,32 @@ mock_call mock_call_begin(const char *function, int64_t index, nvml_return other
     return call;
 }
 
-mock_call mock_call_begin_handle(const char *function, nvml_device handle) {
+mock_call mock_call_begin(const char *function, int64_t index, nvml_return otherwise) {
+    return mock_call_begin_on(function, index, NULL, otherwise);
+}
+
+mock_call mock_call_begin_any_handle(const char *function, nvml_device handle) {
+    const mock_scenario *scenario = &process_state.scenario;
+    for (int64_t i = 0; i < MOCK_MIGS_MAX; i++) {
+        if (handle == mock_mig_handle(&scenario->migs[i])) {
+            return mock_call_begin_on(function, scenario->migs[i].device, &scenario->migs[i],
+                                      NVML_E_INVALID_ARGUMENT);
+        }
+    }
     int64_t index = MOCK_DEVICES_MAX - 1;
-    while (index >= 0 && handle != (nvml_device)&process_state.scenario.devices[index]) {
+    while (index >= 0 && handle != mock_device_handle(&scenario->devices[index])) {
         index--;
     }
-    return mock_call_begin(function, index < 0 ? MOCK_UNKNOWN_DEVICE : index,
-                           NVML_E_INVALID_ARGUMENT);
+    return mock_call_begin_on(function, index < 0 ? MOCK_UNKNOWN_DEVICE : index, NULL,
+                              NVML_E_INVALID_ARGUMENT);
+}
+
+mock_call mock_call_begin_handle(const char *function, nvml_device handle) {
+    mock_call call = mock_call_begin_any_handle(function, handle);
+    if (call.rc == NVML_OK && call.mig != NULL) {
+        call.rc = NVML_E_NOT_SUPPORTED;
+    }
+    return call;
 }
 
 nvml_return mock_call_end(const mock_call *call, nvml_return rc) {
@@ -192,7 +245,7 @@ nvml_return mock_call_init(const char *function) {
     lock();
     bool loaded = ensure_loaded();
     unlock();
-    mock_call call = begin(function, MOCK_NO_DEVICE, false);
+    mock_call call = begin(function, MOCK_NO_DEVICE, NULL, false);
     if (!loaded) {
         call.rc = NVML_E_UNKNOWN;
     }
@@ -205,7 +258,7 @@ nvml_return mock_call_init(const char *function) {
 }
 
 nvml_return mock_call_shutdown(const char *function) {
-    mock_call call = begin(function, MOCK_NO_DEVICE, true);
+    mock_call call = begin(function, MOCK_NO_DEVICE, NULL, true);
     if (call.rc == NVML_OK) {
         lock();
         /* Another thread may have shut down since. */
@@ -216,20 +269,17 @@ nvml_return mock_call_shutdown(const char *function) {
     return mock_call_end(&call, call.rc);
 }
 
-nvml_device mock_device_handle(const mock_call *call) {
-    return &process_state.scenario.devices[call->index];
+nvml_device mock_device_handle(const mock_device *device) {
+    return &process_state.scenario.devices[device - process_state.scenario.devices];
 }
 
-int64_t mock_device_by_uuid(const char *uuid) {
-    int64_t found = MOCK_UNKNOWN_DEVICE;
+nvml_device mock_mig_handle(const mock_mig *mig) {
+    return &process_state.scenario.migs[mig - process_state.scenario.migs];
+}
+
+const mock_scenario *mock_call_scenario(void) {
     lock();
-    for (int64_t i = 0; process_state.load == LOADED && i < process_state.scenario.device_count;
-         i++) {
-        if (strcmp(process_state.scenario.devices[i].uuid, uuid) == 0) {
-            found = i;
-            break;
-        }
-    }
+    bool loaded = process_state.load == LOADED;
     unlock();
-    return found;
+    return loaded ? &process_state.scenario : NULL;
 }

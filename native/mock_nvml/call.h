@@ -14,6 +14,7 @@ typedef struct {
     const char *function;
     const mock_scenario *scenario;
     const mock_device *device; /* NULL: none */
+    const mock_mig *mig;       /* the instance of it that the call is about; NULL: the whole */
     int64_t index;             /* of the device, or negative */
     int64_t t_ns;              /* when the call was made, since T0 */
     int64_t base_us;           /* time stamp of T0 in the driver's clock */
@@ -25,8 +26,15 @@ typedef struct {
  * its code when there is no such device. Sleeps or hangs as the rules say. */
 mock_call mock_call_begin(const char *function, int64_t index, nvml_return otherwise);
 
-/* The same for a device handle. */
+/* The same for an instance (NULL: none) of a device. */
+mock_call mock_call_begin_on(const char *function, int64_t index, const mock_mig *mig,
+                             nvml_return otherwise);
+
+/* The same for a device handle; for that of a MIG device it is NOT_SUPPORTED. */
 mock_call mock_call_begin_handle(const char *function, nvml_device handle);
+
+/* The same for functions that know MIG devices too. */
+mock_call mock_call_begin_any_handle(const char *function, nvml_device handle);
 
 /* Logs the call and returns rc, for `return mock_call_end(&call, rc)`. */
 nvml_return mock_call_end(const mock_call *call, nvml_return rc);
@@ -40,11 +48,12 @@ nvml_return mock_call_shutdown(const char *function);
  * more. */
 void mock_call_set_time(int64_t t_ns);
 
-/* Handle of a device, valid for the life of the process. */
-nvml_device mock_device_handle(const mock_call *call);
+/* Handles, valid for the life of the process. */
+nvml_device mock_device_handle(const mock_device *device);
+nvml_device mock_mig_handle(const mock_mig *mig);
 
-/* Number of the device with this UUID, or MOCK_UNKNOWN_DEVICE. */
-int64_t mock_device_by_uuid(const char *uuid);
+/* The scenario that is played; NULL before it is loaded. */
+const mock_scenario *mock_call_scenario(void);
 
 /* The text of a return code. After a scenario was refused, that of NVML_ERROR_UNKNOWN says why: a
  * program whose standard error nobody sees can still show it. Valid as long as the library is

@@ -65,8 +65,8 @@ unsigned int mock_ring_read(const mock_scenario *scenario, const mock_device *de
     return count;
 }
 
-unsigned long long mock_memory_used(const mock_device *device, int64_t t_ns) {
-    mock_int128 micro_mib = mock_series_at(&device->series[MOCK_MEM], t_ns);
+unsigned long long mock_memory_used(const mock_series *used, int64_t t_ns) {
+    mock_int128 micro_mib = mock_series_at(used, t_ns);
     return (unsigned long long)(micro_mib * (1 << 20) / MOCK_MICRO);
 }
 

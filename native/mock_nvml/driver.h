@@ -22,8 +22,8 @@ unsigned int mock_ring_read(const mock_scenario *scenario, const mock_device *de
                             unsigned long long last_seen_us, nvml_sample *out,
                             unsigned int capacity);
 
-/* Bytes in use by tasks, without what the driver reserves. */
-unsigned long long mock_memory_used(const mock_device *device, int64_t t_ns);
+/* Bytes in use by tasks, of a MOCK_MEM series: without what the driver reserves. */
+unsigned long long mock_memory_used(const mock_series *used, int64_t t_ns);
 
 /* mJ since the driver was loaded, as of the last full 100 ms. */
 unsigned long long mock_energy_mj(const mock_device *device, int64_t t_ns);

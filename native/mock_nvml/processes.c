@@ -58,13 +58,15 @@ static unsigned int lists_of(const mock_process *process) {
     return LISTS[process->kind];
 }
 
-static nvml_process_detail describe(const mock_process *process, unsigned int pid) {
+static nvml_process_detail describe(const mock_scenario *scenario, const mock_process *process,
+                                    unsigned int pid) {
+    const mock_mig *mig = mock_scenario_mig(scenario, process->device, process->mig);
     return (nvml_process_detail){
         .pid = pid,
         .used_gpu_memory = process->mem_unknown != 0 ? NVML_VALUE_NOT_AVAILABLE
                                                      : (unsigned long long)process->mem_mib << 20,
-        .gpu_instance_id = NVML_NO_INSTANCE,
-        .compute_instance_id = NVML_NO_INSTANCE,
+        .gpu_instance_id = mig == NULL ? NVML_NO_INSTANCE : (unsigned int)mig->gi,
+        .compute_instance_id = mig == NULL ? NVML_NO_INSTANCE : (unsigned int)mig->ci,
     };
 }
 
@@ -76,10 +78,12 @@ unsigned int mock_process_list(const mock_process_query *query, unsigned int lis
         const mock_process *p = &query->scenario->processes[i];
         unsigned int pid = 0;
         if (p->device != query->device || query->t_ns < p->t0_ns || query->t_ns >= p->t1_ns ||
-            (lists_of(p) & 1U << list) == 0 || (pid = mock_process_pid(query->scenario, p)) == 0) {
+            (lists_of(p) & 1U << list) == 0 ||
+            (query->mig != NULL && p->mig != query->mig->index) ||
+            (pid = mock_process_pid(query->scenario, p)) == 0) {
             continue;
         }
-        nvml_process_detail record = describe(p, pid);
+        nvml_process_detail record = describe(query->scenario, p, pid);
         first = running == 0 ? record : first;
         if (running < capacity) {
             out[running] = record;

@@ -17,6 +17,7 @@ enum {
 typedef struct {
     const mock_scenario *scenario;
     int64_t device;
+    const mock_mig *mig;   /* only what runs on this instance; NULL: everything */
     int64_t t_ns, base_us; /* now, and the time stamp of T0 */
 } mock_process_query;
 

@@ -7,6 +7,12 @@ enum { CODE_MISSING = 0 };
 
 #define FIELD_DEVICE                                                                               \
     { "dev", MOCK_FIELD_INTEGER, offsetof(mock_rule, device), 0, MOCK_DEVICES_MAX - 1, NULL }
+#define FIELD_MIG                                                                                  \
+    { "mig", MOCK_FIELD_INTEGER, offsetof(mock_rule, mig), 0, MOCK_MIG_INDEX_MAX, NULL }
+#define FIELD_CHANCE                                                                               \
+    { "p", MOCK_FIELD_MICRO, offsetof(mock_rule, chance_micro), 0, 1, NULL }
+#define FIELD_SEED                                                                                 \
+    { "seed", MOCK_FIELD_INTEGER, offsetof(mock_rule, seed), 0, INT32_MAX, NULL }
 #define FIELD_FROM                                                                                 \
     { "from", MOCK_FIELD_TIME, offsetof(mock_rule, from_ns), 0, MOCK_TIME_MAX_S, NULL }
 #define FIELD_TO                                                                                   \
@@ -23,6 +29,9 @@ static mock_rule *new_rule(mock_line *line, mock_scenario *scenario, mock_rule_k
     *rule = (mock_rule){.kind = kind,
                         .glob = "*",
                         .device = -1,
+                        .mig = -1,
+                        .chance_micro = MOCK_MICRO,
+                        .seed = 1,
                         .from_ns = INT64_MIN,
                         .to_ns = INT64_MAX,
                         .call_first = 1,
@@ -52,8 +61,12 @@ static mock_rule *new_glob_rule(mock_line *line, mock_scenario *scenario, mock_r
 bool mock_read_fail(mock_line *line, mock_scenario *scenario) {
     static const mock_field FIELDS[] = {
         FIELD_DEVICE,
+        FIELD_MIG,
         FIELD_FROM,
         FIELD_TO,
+        FIELD_CHANCE,
+        FIELD_SEED,
+        {"sticky", MOCK_FIELD_CHOICE, offsetof(mock_rule, sticky), 0, 0, "0|1"},
         {"call", MOCK_FIELD_CALLS, offsetof(mock_rule, call_first), 0, 0, NULL},
         {"code", MOCK_FIELD_CODE, offsetof(mock_rule, code), 0, 0, NULL},
         {0}};
@@ -79,8 +92,11 @@ bool mock_read_hide(mock_line *line, mock_scenario *scenario) {
 bool mock_read_delay(mock_line *line, mock_scenario *scenario) {
     static const mock_field FIELDS[] = {
         FIELD_DEVICE,
+        FIELD_MIG,
         FIELD_FROM,
         FIELD_TO,
+        FIELD_CHANCE,
+        FIELD_SEED,
         {"us", MOCK_FIELD_INTEGER, offsetof(mock_rule, delay_us), 1, 600 * 1000000LL, NULL},
         {0}};
     mock_rule *rule = new_glob_rule(line, scenario, MOCK_DELAY);
@@ -91,14 +107,22 @@ bool mock_read_delay(mock_line *line, mock_scenario *scenario) {
     return rule->delay_us > 0 || mock_complain(line, "delay: us= is missing");
 }
 
-bool mock_read_hang(mock_line *line, mock_scenario *scenario) {
-    static const mock_field FIELDS[] = {FIELD_DEVICE, FIELD_FROM, {0}};
-    mock_rule *rule = new_glob_rule(line, scenario, MOCK_HANG);
+static bool read_halt(mock_line *line, mock_scenario *scenario, mock_rule_kind kind) {
+    static const mock_field FIELDS[] = {FIELD_DEVICE, FIELD_MIG, FIELD_FROM, {0}};
+    mock_rule *rule = new_glob_rule(line, scenario, kind);
     if (rule == NULL || !mock_read_fields(line, FIELDS, rule)) {
         return false;
     }
     scenario->rule_count++;
     return true;
+}
+
+bool mock_read_hang(mock_line *line, mock_scenario *scenario) {
+    return read_halt(line, scenario, MOCK_HANG);
+}
+
+bool mock_read_crash(mock_line *line, mock_scenario *scenario) {
+    return read_halt(line, scenario, MOCK_CRASH);
 }
 
 /* The rest of a line whose only key is t=: every call fails with code from then on. */
@@ -133,6 +157,11 @@ bool mock_read_garbage(mock_line *line, mock_scenario *scenario) {
                  {"records", offsetof(mock_device, garbage_records)}};
     const char *what = mock_next_word(line);
     int64_t number = 0;
+    if (what != NULL && strcmp(what, "driver") == 0) {
+        static const mock_field NONE[] = {{0}};
+        scenario->garbage_driver = true;
+        return mock_read_fields(line, NONE, scenario);
+    }
     for (size_t i = 0; i < sizeof KINDS / sizeof KINDS[0]; i++) {
         if (what != NULL && strcmp(what, KINDS[i].word) == 0) {
             if (!mock_read_device_number(line, scenario, &number)) {
@@ -142,6 +171,6 @@ bool mock_read_garbage(mock_line *line, mock_scenario *scenario) {
             return true;
         }
     }
-    return mock_complain(line, "garbage %s: allowed is name, processes or records",
+    return mock_complain(line, "garbage %s: allowed is driver, name, processes or records",
                          what == NULL ? "" : what);
 }

@@ -18,10 +18,10 @@ static const value_format FORMATS[MOCK_SERIES_COUNT] = {
     [MOCK_THROTTLE] = {"throttle", 0, false},
 };
 
-static int64_t largest_value(const mock_device *device, int kind) {
+static int64_t largest_value(int64_t memory_mib, int kind) {
     switch (kind) {
     case MOCK_MEM:
-        return device->mem_mib - device->reserved_mib;
+        return memory_mib;
     case MOCK_POWER:
         return MOCK_INTEGRATED_MAX;
     case MOCK_THROTTLE:
@@ -76,9 +76,42 @@ static bool read_points(mock_line *line, const char *word, mock_scenario *scenar
            mock_complain(line, "series %s: no points; allowed is t0 v0 t1 v1 ...", format->word);
 }
 
+/* Whose series a line is about. */
+typedef struct {
+    mock_series *series;
+    int64_t memory_mib; /* that tasks can use */
+} series_owner;
+
+/* N, a device, or N.INDEX, an instance of it. */
+static bool read_owner(mock_line *line, mock_scenario *scenario, series_owner *owner) {
+    char *word = mock_next_word(line);
+    char *point = word == NULL ? NULL : strchr(word, '.');
+    int64_t number = 0, index = 0;
+    if (point == NULL) {
+        if (!mock_parse_device_number(line, scenario, word, &number)) {
+            return false;
+        }
+        mock_device *device = &scenario->devices[number];
+        *owner = (series_owner){device->series, device->mem_mib - device->reserved_mib};
+        return true;
+    }
+    *point = '\0';
+    const mock_mig *found = NULL;
+    if (mock_parse_fixed(word, 0, &number) && mock_parse_fixed(point + 1, 0, &index)) {
+        found = mock_scenario_mig(scenario, number, index);
+    }
+    if (found == NULL) {
+        return mock_complain(line, "%s.%s: not a mig N INDEX declared above this line", word,
+                             point + 1);
+    }
+    mock_mig *mig = &scenario->migs[found - scenario->migs];
+    *owner = (series_owner){mig->series, mig->mem_mib};
+    return true;
+}
+
 bool mock_read_series(mock_line *line, mock_scenario *scenario) {
-    int64_t number = 0;
-    if (!mock_read_device_number(line, scenario, &number)) {
+    series_owner owner = {0};
+    if (!read_owner(line, scenario, &owner)) {
         return false;
     }
     const char *word = mock_next_word(line);
@@ -90,15 +123,15 @@ bool mock_read_series(mock_line *line, mock_scenario *scenario) {
         return mock_complain(line, "series %s: allowed is util, memutil, mem, power or throttle",
                              word == NULL ? "(nothing)" : word);
     }
-    mock_device *device = &scenario->devices[number];
-    mock_series *series = &device->series[kind];
+    mock_series *series = &owner.series[kind];
     if (series->count > 0) {
-        return mock_complain(line, "series %s: device %" PRId64 " has one already", word, number);
+        return mock_complain(line, "series %s: there is one already", word);
     }
     word = mock_next_word(line);
     if (FORMATS[kind].may_slope && word != NULL && strcmp(word, "linear") == 0) {
         series->linear = true;
         word = mock_next_word(line);
     }
-    return read_points(line, word, scenario, series, &FORMATS[kind], largest_value(device, kind));
+    return read_points(line, word, scenario, series, &FORMATS[kind],
+                       largest_value(owner.memory_mib, kind));
 }

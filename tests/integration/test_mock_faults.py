@@ -1,5 +1,6 @@
 """The faults that the mock driver injects, as the pynvml module meets them."""
 
+import signal
 import subprocess
 import sys
 import time
@@ -156,3 +157,57 @@ for _ in range(2):
 def test_a_malformed_t0_is_refused(mock: Mock) -> None:
     done = mock.run("import pynvml; pynvml.nvmlInit()", NVMLMOCK_T0="soon")
     assert done.stderr.startswith("mock NVML: NVMLMOCK_T0=soon: allowed is a time of CLOCK_MONO")
+
+
+def test_a_crash_is_a_segmentation_fault_within_the_library(mock: Mock, tmp_path: Path) -> None:
+    log = tmp_path / "calls.log"
+    code = f"{PRELUDE}\nnv.nvmlDeviceGetUUID(gpu)\nnv.nvmlDeviceGetName(gpu)"
+    done = mock.run(code, "device 0\ncrash nvmlDeviceGetName\n", NVMLMOCK_LOG=str(log))
+    assert done.returncode == -signal.SIGSEGV
+    assert log.read_text().endswith(" nvmlDeviceGetName 0 crash\n")
+    assert mock.run(code, "device 0\ncrash nvmlDeviceGetName from=1000\n").returncode == 0
+
+
+@pytest.mark.parametrize(("lock", "least_s"), [(0, 0.2), (1, 0.8)])
+def test_a_global_lock_makes_calls_wait_for_each_other(
+    mock: Mock, lock: int, least_s: float
+) -> None:
+    code = """
+import threading, time
+threads = [threading.Thread(target=nv.nvmlDeviceGetName, args=(gpu,)) for _ in range(4)]
+start = time.monotonic()
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(time.monotonic() - start)
+"""
+    scenario = f"driver global_lock={lock}\ndevice 0\ndelay nvmlDeviceGetName us=200000\n"
+    took_s = float(mock.run(PRELUDE + code, scenario).stdout)
+    assert took_s >= least_s
+    assert lock or took_s < 0.8
+
+
+@pytest.mark.parametrize(
+    ("fault", "total", "free", "used"),
+    [
+        ("good", 100, 60, 30),
+        ("free_0", 100, 0, 30),
+        ("over", 100, 60, 130),
+        ("total_0", 0, 0, 30),
+        ("all_ones", 2**44 - 1, 2**44 - 1, 2**44 - 1),
+    ],
+)
+def test_memory_that_cannot_be(mock: Mock, fault: str, total: int, free: int, used: int) -> None:
+    scenario = f"device 0 mem_mib=100 reserved_mib=10 memory_v2={fault}\nseries 0 mem 0 30\n"
+    code = (
+        "[[m.total >> 20, m.free >> 20, m.used >> 20] for m in"
+        " (nv.nvmlDeviceGetMemoryInfo(gpu, version=nv.nvmlMemory_v2),"
+        " nv.nvmlDeviceGetMemoryInfo(gpu))]"
+    )
+    assert mock.ask(code, scenario) == [[total, free, used], [100, 60, 40]]
+    first = mock.ask(code, scenario.replace("memory_v2", "memory_v1"))[1]
+    assert first == [total, free, used + (0 if fault == "all_ones" else 10)]
+
+
+def test_a_driver_version_that_is_not_text(mock: Mock) -> None:
+    done = mock.run(f"{PRELUDE}\nnv.nvmlSystemGetDriverVersion()", "device 0\ngarbage driver\n")
+    assert "UnicodeDecodeError" in done.stderr

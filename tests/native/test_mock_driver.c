@@ -116,9 +116,9 @@ static void memory_power_and_energy_follow_their_series(void) {
     read_text("device 0 energy_mj=5\nseries 0 mem 1 100.5 2 0\n"
               "series 0 power linear 0 0 2 100\nseries 0 throttle 1 0x24\ndevice 1 power_w=70.5\n");
     const mock_device *device = &scenario.devices[0];
-    CHECK_INT(mock_memory_used(device, 1000 * MS - 1), 0);
-    CHECK_INT(mock_memory_used(device, 1000 * MS), 105381888); /* 100.5 * 2^20 */
-    CHECK_INT(mock_memory_used(device, 2000 * MS), 0);
+    CHECK_INT(mock_memory_used(&device->series[MOCK_MEM], 1000 * MS - 1), 0);
+    CHECK_INT(mock_memory_used(&device->series[MOCK_MEM], 1000 * MS), 105381888); /* 100.5 * 2^20 */
+    CHECK_INT(mock_memory_used(&device->series[MOCK_MEM], 2000 * MS), 0);
     CHECK_INT(mock_power_mw(device, 500 * MS), 25000);
     CHECK_INT(mock_throttle_reasons(device, 999 * MS), 0);
     CHECK_INT(mock_throttle_reasons(device, 1000 * MS), 0x24);
@@ -133,29 +133,64 @@ static void memory_power_and_energy_follow_their_series(void) {
     CHECK_INT(mock_energy_mj(&scenario.devices[0], 100000000 * MS), 500000000000);
 }
 
-static mock_verdict judge(int64_t *calls, const char *function, int64_t device, int64_t t_ms) {
-    return mock_rules_judge(&scenario, calls, function, device, t_ms * MS);
+static mock_rule_state states[MOCK_RULES_MAX];
+
+static mock_verdict judge(const char *function, int64_t device, int64_t t_ms) {
+    return mock_rules_judge(&scenario, states, function, device, -1, t_ms * MS);
 }
 
 static void rules_apply_by_name_device_time_and_count(void) {
-    int64_t calls[MOCK_RULES_MAX] = {0};
+    memset(states, 0, sizeof states);
     read_text("device 0\ndevice 1\nfail nvmlDeviceGetMemoryInfo* dev=1 from=1 to=2 code=3\n"
               "fail nvmlDeviceGetName call=2 code=10\nlost 0 t=5\nunload t=6\n"
               "delay nvmlDeviceGetU* us=10\ndelay nvmlDeviceGetUUID us=5\n"
               "hang nvmlDeviceGetSamples from=3\n");
-    CHECK_INT(judge(calls, "nvmlDeviceGetMemoryInfo_v2", 1, 999).code, 0);
-    CHECK_INT(judge(calls, "nvmlDeviceGetMemoryInfo_v2", 1, 1000).code, 3);
-    CHECK_INT(judge(calls, "nvmlDeviceGetMemoryInfo_v2", 0, 1000).code, 0);
-    CHECK_INT(judge(calls, "nvmlDeviceGetMemoryInfo", 1, 2000).code, 0);
-    CHECK_INT(judge(calls, "nvmlDeviceGetName", 0, 0).code, 0);
-    CHECK_INT(judge(calls, "nvmlDeviceGetName", 1, 0).code, 10);
-    CHECK_INT(judge(calls, "nvmlDeviceGetName", 1, 0).code, 0);
-    CHECK_INT(judge(calls, "nvmlDeviceGetUUID", 1, 0).delay_us, 15);
-    CHECK_INT(judge(calls, "nvmlDeviceGetUUID", 0, 5000).code, NVML_E_GPU_IS_LOST);
-    CHECK_INT(judge(calls, "nvmlDeviceGetUUID", 1, 5000).code, 0);
-    CHECK_INT(judge(calls, "nvmlDeviceGetCount", -1, 6000).code, NVML_E_DRIVER_NOT_LOADED);
-    CHECK(!judge(calls, "nvmlDeviceGetSamples", 0, 2999).hang);
-    CHECK(judge(calls, "nvmlDeviceGetSamples", 0, 3000).hang);
+    CHECK_INT(judge("nvmlDeviceGetMemoryInfo_v2", 1, 999).code, 0);
+    CHECK_INT(judge("nvmlDeviceGetMemoryInfo_v2", 1, 1000).code, 3);
+    CHECK_INT(judge("nvmlDeviceGetMemoryInfo_v2", 0, 1000).code, 0);
+    CHECK_INT(judge("nvmlDeviceGetMemoryInfo", 1, 2000).code, 0);
+    CHECK_INT(judge("nvmlDeviceGetName", 0, 0).code, 0);
+    CHECK_INT(judge("nvmlDeviceGetName", 1, 0).code, 10);
+    CHECK_INT(judge("nvmlDeviceGetName", 1, 0).code, 0);
+    CHECK_INT(judge("nvmlDeviceGetUUID", 1, 0).delay_us, 15);
+    CHECK_INT(judge("nvmlDeviceGetUUID", 0, 5000).code, NVML_E_GPU_IS_LOST);
+    CHECK_INT(judge("nvmlDeviceGetUUID", 1, 5000).code, 0);
+    CHECK_INT(judge("nvmlDeviceGetCount", -1, 6000).code, NVML_E_DRIVER_NOT_LOADED);
+    CHECK(!judge("nvmlDeviceGetSamples", 0, 2999).hang);
+    CHECK(judge("nvmlDeviceGetSamples", 0, 3000).hang);
+}
+
+static void chance_is_fair_and_repeatable(void) {
+    memset(states, 0, sizeof states);
+    read_text("device 0\nfail nvmlDeviceGetName p=0.1 seed=7 code=10\n");
+    int struck = 0, first = -1;
+    for (int i = 0; i < 10000; i++) {
+        bool hit = judge("nvmlDeviceGetName", 0, 0).code == 10;
+        first = hit && first < 0 ? i : first;
+        struck += hit;
+    }
+    CHECK(struck > 900 && struck < 1100);
+    memset(states, 0, sizeof states);
+    for (int i = 0; i <= first; i++) {
+        CHECK_INT(judge("nvmlDeviceGetName", 0, 0).code, i == first ? 10 : 0);
+    }
+}
+
+static void a_sticky_fault_stays(void) {
+    memset(states, 0, sizeof states);
+    read_text("device 0\nfail nvmlDeviceGet* from=1 to=2 call=2 sticky=1 code=15\n");
+    CHECK_INT(judge("nvmlDeviceGetName", 0, 1000).code, 0);
+    CHECK_INT(judge("nvmlDeviceGetUUID", 0, 1000).code, 15);
+    CHECK_INT(judge("nvmlDeviceGetName", 0, 9000).code, 15);
+    CHECK_INT(judge("nvmlShutdown", -1, 9000).code, 0);
+}
+
+static void a_fault_may_be_of_one_instance(void) {
+    memset(states, 0, sizeof states);
+    read_text("device 0\nmig 0 3\nfail * dev=0 mig=3 code=6\n");
+    CHECK_INT(mock_rules_judge(&scenario, states, "nvmlDeviceGetName", 0, 3, 0).code, 6);
+    CHECK_INT(mock_rules_judge(&scenario, states, "nvmlDeviceGetName", 0, 2, 0).code, 0);
+    CHECK_INT(judge("nvmlDeviceGetName", 0, 0).code, 0);
 }
 
 /* The rest goes through the exported functions, with the built-in scenario. */
@@ -231,6 +266,9 @@ int main(void) {
     the_ring_may_be_reversed_or_dry();
     memory_power_and_energy_follow_their_series();
     rules_apply_by_name_device_time_and_count();
+    chance_is_fair_and_repeatable();
+    a_sticky_fault_stays();
+    a_fault_may_be_of_one_instance();
     the_library_counts_its_users();
     bad_arguments_are_refused();
     samples_keep_to_the_documented_protocol();

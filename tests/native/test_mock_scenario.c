@@ -150,8 +150,8 @@ static void messages_name_place_key_and_what_is_allowed(void) {
     check_refused("device 0 mem_mib=5 reserved_mib=6\n",
                   "s.txt:1: reserved_mib=6: allowed is at most mem_mib, 5");
     check_refused("frobnicate\n",
-                  "s.txt:1: frobnicate: allowed is driver, device, series, proc, fail, hide, "
-                  "delay, hang, lost, unload or garbage");
+                  "s.txt:1: frobnicate: allowed is driver, device, mig, series, proc, fail, "
+                  "hide, delay, hang, crash, lost, unload or garbage");
     check_refused("fail nvml* code=NOPE\n", "s.txt:1: code=NOPE: allowed is a number from 1 to 999 "
                                             "or a name such as GPU_IS_LOST");
     check_refused("fail nvml*\n", "s.txt:1: fail: code= is missing");
@@ -165,7 +165,7 @@ static void messages_name_place_key_and_what_is_allowed(void) {
     check_refused("unload\n", "s.txt:1: t= is missing");
     check_refused("device 0\nproc 0 mem_mib=3\n", "s.txt:2: proc: pid= is missing");
     check_refused("garbage uuid 0\n",
-                  "s.txt:1: garbage uuid: allowed is name, processes or records");
+                  "s.txt:1: garbage uuid: allowed is driver, name, processes or records");
 }
 
 static void messages_about_series(void) {
@@ -189,7 +189,7 @@ static void messages_about_series(void) {
                   "s.txt:2: series: time linear: allowed are seconds from 0 to 100000, never "
                   "falling");
     check_refused("device 0\nseries 0 util 0 1\nseries 0 util 5 1\n",
-                  "s.txt:3: series util: device 0 has one already");
+                  "s.txt:3: series util: there is one already");
 }
 
 static void limits_are_checked_before_the_arrays_end(void) {
