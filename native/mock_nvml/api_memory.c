@@ -2,6 +2,7 @@
 
 #include "answer.h"
 #include "driver.h"
+#include "profile.h"
 
 static unsigned long long mib(int64_t number) {
     return (unsigned long long)number << 20;
@@ -47,7 +48,7 @@ nvml_return nvmlDeviceGetMemoryInfo(nvml_device device, nvml_memory *memory) {
     mock_call call = begin("nvmlDeviceGetMemoryInfo", device, memory);
     if (call.rc == NVML_OK) {
         nvml_memory_v2 answer = honest(&call);
-        answer.used += answer.reserved;
+        answer.used += mock_profile_built.v1_counts_reserved ? answer.reserved : 0;
         spoil(&answer, call.device->memory_v1);
         *memory = (nvml_memory){answer.total, answer.free, answer.used};
     }

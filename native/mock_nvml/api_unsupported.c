@@ -1,51 +1,16 @@
-/* Functions that common monitors ask for and that the mock, like many boards, does not support.
- * Declared with the handle alone: on the calling conventions of Linux a callee may ignore the
- * arguments that follow. */
-#include "api.h"
-
+/* Every function of NVML that the mock does not play: NOT_SUPPORTED, as on many boards. These are
+ * weak definitions, so that a real one elsewhere takes its place. They are declared with the handle
+ * alone: on the calling conventions of Linux a callee may ignore the arguments that follow. */
 #include "call.h"
 
-#define UNSUPPORTED(function)                                                                      \
-    MOCK_API nvml_return function(nvml_device device);                                             \
-    nvml_return function(nvml_device device) {                                                     \
-        mock_call call = mock_call_begin_handle(#function, device);                                \
+#define STUB(function, begun)                                                                      \
+    __attribute__((weak, visibility("default"))) nvml_return function(nvml_device handle);         \
+    nvml_return function(nvml_device handle) {                                                     \
+        (void)handle;                                                                              \
+        mock_call call = begun;                                                                    \
         return mock_call_end(&call, call.rc == NVML_OK ? NVML_E_NOT_SUPPORTED : call.rc);          \
     }
 
-UNSUPPORTED(nvmlDeviceGetArchitecture)
-UNSUPPORTED(nvmlDeviceGetBAR1MemoryInfo)
-UNSUPPORTED(nvmlDeviceGetBrand)
-UNSUPPORTED(nvmlDeviceGetClock)
-UNSUPPORTED(nvmlDeviceGetClockInfo)
-UNSUPPORTED(nvmlDeviceGetComputeMode)
-UNSUPPORTED(nvmlDeviceGetCudaComputeCapability)
-UNSUPPORTED(nvmlDeviceGetCurrPcieLinkGeneration)
-UNSUPPORTED(nvmlDeviceGetCurrPcieLinkWidth)
-UNSUPPORTED(nvmlDeviceGetDecoderUtilization)
-UNSUPPORTED(nvmlDeviceGetDisplayActive)
-UNSUPPORTED(nvmlDeviceGetDisplayMode)
-UNSUPPORTED(nvmlDeviceGetDriverModel)
-UNSUPPORTED(nvmlDeviceGetDriverModel_v2)
-UNSUPPORTED(nvmlDeviceGetEncoderUtilization)
-UNSUPPORTED(nvmlDeviceGetFanSpeed)
-UNSUPPORTED(nvmlDeviceGetFanSpeed_v2)
-UNSUPPORTED(nvmlDeviceGetFieldValues)
-UNSUPPORTED(nvmlDeviceGetMaxClockInfo)
-UNSUPPORTED(nvmlDeviceGetMaxPcieLinkGeneration)
-UNSUPPORTED(nvmlDeviceGetMaxPcieLinkWidth)
-UNSUPPORTED(nvmlDeviceGetMemoryBusWidth)
-UNSUPPORTED(nvmlDeviceGetMemoryErrorCounter)
-UNSUPPORTED(nvmlDeviceGetMinorNumber)
-UNSUPPORTED(nvmlDeviceGetNumFans)
-UNSUPPORTED(nvmlDeviceGetPcieThroughput)
-UNSUPPORTED(nvmlDeviceGetPerformanceState)
-UNSUPPORTED(nvmlDeviceGetPersistenceMode)
-UNSUPPORTED(nvmlDeviceGetPowerManagementDefaultLimit)
-UNSUPPORTED(nvmlDeviceGetPowerManagementLimit)
-UNSUPPORTED(nvmlDeviceGetPowerManagementLimitConstraints)
-UNSUPPORTED(nvmlDeviceGetSerial)
-UNSUPPORTED(nvmlDeviceGetTemperatureThreshold)
-UNSUPPORTED(nvmlDeviceGetTemperatureV)
-UNSUPPORTED(nvmlDeviceGetTotalEccErrors)
-UNSUPPORTED(nvmlDeviceGetVbiosVersion)
-UNSUPPORTED(nvmlDeviceGetVirtualizationMode)
+#define DEVICE(function, since) STUB(function, mock_call_begin_any_handle(#function, handle))
+#define OTHER(function, since) STUB(function, mock_call_begin(#function, MOCK_NO_DEVICE, NVML_OK))
+#include "names.def"

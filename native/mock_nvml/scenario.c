@@ -1,5 +1,6 @@
 #include "scenario.h"
 
+#include "profile.h"
 #include "scenario_lines.h"
 
 #include <errno.h>
@@ -65,10 +66,11 @@ bool mock_scenario_read(FILE *text, const char *source, mock_scenario *scenario,
     scenario->clock = MOCK_CLOCK_EPOCH;
     scenario->order = MOCK_ORDER_ASCENDING;
     scenario->dry_when_idle = scenario->accounting = scenario->global_lock = 0;
-    scenario->process_stride = sizeof(nvml_process_info);
-    (void)snprintf(scenario->driver_version, sizeof scenario->driver_version, "580.126.09");
+    scenario->process_stride = mock_profile_built.process_stride;
+    (void)snprintf(scenario->driver_version, sizeof scenario->driver_version, "%s",
+                   mock_profile_built.version);
     scenario->period_ms = 167; /* a sixth of a second, the shortest period that NVML documents */
-    scenario->ring = 72;       /* entries in the open kernel driver since branch 525 */
+    scenario->ring = mock_profile_built.ring;
     char *buffer = NULL;
     size_t size = 0;
     mock_line line = {.source = source, .error = error};

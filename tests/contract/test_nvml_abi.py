@@ -8,6 +8,7 @@ import pynvml
 import pytest
 
 HEADER = Path(__file__).resolve().parents[2] / "native" / "include" / "nvml_types.h"
+PYNVML = Path(pynvml.__file__)
 ASSERTS = re.findall(
     r'_Static_assert\((.*?) == (\w+), *"(.*?)"\);', HEADER.read_text().replace("\n", " ")
 )
@@ -37,3 +38,19 @@ def test_version_words() -> None:
         "NVML_PROCESSES_UTILIZATION_VERSION": pynvml.ProcessesUtilizationInfo_v1,
         "NVML_TEMPERATURE_VERSION": pynvml.nvmlTemperature_v1,
     }
+
+
+def test_the_mock_has_every_function_that_pynvml_looks_up(mock_library: Path) -> None:
+    looked_up = set(re.findall(r'_nvmlGetFunctionPointer\("(nvml\w+)"\)', PYNVML.read_text()))
+    assert len(looked_up) > 100
+    library = ctypes.CDLL(str(mock_library))
+    assert {name for name in looked_up if not hasattr(library, name)} == set()
+
+
+def test_a_function_that_the_mock_does_not_play_is_not_supported(mock_library: Path) -> None:
+    library = ctypes.CDLL(str(mock_library))
+    assert library.nvmlDeviceGetFanSpeed(None) == pynvml.NVML_ERROR_UNINITIALIZED
+    assert library.nvmlInit_v2() == 0
+    assert library.nvmlUnitGetCount(None) == pynvml.NVML_ERROR_NOT_SUPPORTED
+    assert library.nvmlDeviceGetFanSpeed(None) == pynvml.NVML_ERROR_INVALID_ARGUMENT
+    assert library.nvmlShutdown() == 0

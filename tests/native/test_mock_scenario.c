@@ -140,7 +140,7 @@ static void messages_name_place_key_and_what_is_allowed(void) {
     check_refused(
         "driver period=5\n",
         "s.txt:1: period=5: not a key=value of this line; allowed keys: version period_ms "
-        "ring clock order dry_when_idle process_stride accounting");
+        "ring clock order dry_when_idle process_stride accounting global_lock");
     check_refused("\n#\ndriver period_ms=0\n",
                   "s.txt:3: period_ms=0: allowed is a whole number from 1 to 10000");
     check_refused("driver clock=utc\n", "s.txt:1: clock=utc: allowed is epoch|boot|relative");
