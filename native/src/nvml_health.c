@@ -1,5 +1,7 @@
 #include "nvml_health.h"
 
+#include "clock.h"
+
 /* One bit for each question that a driver may refuse for good. */
 enum {
     ASK_ENERGY,
@@ -159,4 +161,12 @@ void nvml_health_end(nvml_reader *reader, const nvml_api *api, int64_t now_ns) {
     end_ecc(reader, api, NVML_ECC_CORRECTED, &out->ecc_corrected_valid, &out->ecc_corrected);
     end_ecc(reader, api, NVML_ECC_UNCORRECTED, &out->ecc_uncorrected_valid, &out->ecc_uncorrected);
     read_repair(reader, api);
+}
+
+bool nvml_health_is_stuck(const probe_gpu_device *device) {
+    const uint64_t context_bytes = 64 << 20;
+    const probe_utilization *gpu = &device->gpu;
+    return gpu->covered_ns >= 5 * PROBE_NS_PER_S &&
+           gpu->pct_ns == 100 * (uint64_t)gpu->covered_ns && device->used.any &&
+           device->memory_source == PROBE_MEMORY_V2 && device->used.peak_bytes < context_bytes;
 }

@@ -14,6 +14,12 @@ void nvml_health_begin(nvml_reader *reader, const nvml_api *api, int64_t now_ns)
  * since the last call is passed over unless `always`. */
 void nvml_health_read(nvml_reader *reader, const nvml_api *api, bool always);
 
+/* Some drivers read 100 % for ever after a suspend. Work without any memory is none: a context
+ * alone takes more than 64 MiB. Of version 1 of the memory, which counts the driver's own, nothing
+ * follows.
+ */
+bool nvml_health_is_stuck(const probe_gpu_device *device);
+
 /* At the end: the counters again. */
 void nvml_health_end(nvml_reader *reader, const nvml_api *api, int64_t now_ns);
 

@@ -48,6 +48,7 @@ typedef struct {
     int64_t start_ns;        /* of the task, CLOCK_MONOTONIC */
     bool rates_absent;       /* the driver will never tell; do not ask again */
     int64_t previous_rates_ns;
+    int64_t rates_reach_ns; /* how far back one reading of the rates may stand for */
     nvml_rates_now rates;
     nvml_health health;
     nvml_sample *samples; /* room for samples_size of them, from malloc, kept for life */

@@ -99,6 +99,7 @@ static void open_devices(nvml_session *session) {
         nvml_reader_open(&session->reader[i], &session->api, handles[scope.chosen[i]],
                          scope.chosen[i], &session->snapshot.device[i]);
         session->reader[i].clock_ns = session->config.clock_ns;
+        session->reader[i].rates_reach_ns = 2 * session->config.interval_ns;
     }
 }
 
@@ -203,6 +204,12 @@ static void read_health(nvml_session *session, bool last) {
         nvml_health_read(reader, &session->api, first || last);
         if (last) {
             nvml_health_end(reader, &session->api, elapsed(session));
+            if (nvml_health_is_stuck(reader->out)) {
+                note(session,
+                     "a GPU reads 100 % busy throughout with no memory in use: its driver may be "
+                     "stuck, which a reset or a reboot cures",
+                     "");
+            }
         }
     }
 }

@@ -123,6 +123,8 @@ static void without_a_ring_rates_are_polled_and_without_rates_nothing(void) {
     CHECK_INT(device.gpu.covered_ns, 1500 * PROBE_NS_PER_MS);
     CHECK_INT(device.gpu.peak_pct, 30);
     CHECK_INT(device.memory.peak_pct, 7);
+    CHECK_INT(read_at(11500), NVML_GOOD); /* the poll before hung: eight seconds stay unknown */
+    CHECK_INT(device.gpu.covered_ns, 3500 * PROBE_NS_PER_MS);
     begin();
     driver.samples_code = driver.rates_code =
         NVML_E_NOT_SUPPORTED; /* a MIG instance before Hopper */

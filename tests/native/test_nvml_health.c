@@ -299,6 +299,22 @@ static void a_driver_without_these_functions_is_no_harm(void) {
     CHECK_INT(memcmp(&device[0].health, &nothing, sizeof nothing), 0);
 }
 
+static void work_without_memory_is_a_stuck_reading(void) {
+    begin();
+    for (int64_t s = 0; s < 5; s++) {
+        second(s, 100);
+    }
+    CHECK(!nvml_health_is_stuck(&device[0])); /* the memory is not known */
+    device[0].memory_source = PROBE_MEMORY_V2;
+    probe_gauge_add(&device[0].used, 1, 8 << 20);
+    CHECK(nvml_health_is_stuck(&device[0]));
+    probe_gauge_add(&device[0].used, 2, 500 << 20);
+    CHECK(!nvml_health_is_stuck(&device[0]));
+    device[0].used.peak_bytes = 0;
+    second(5, 99);
+    CHECK(!nvml_health_is_stuck(&device[0]));
+}
+
 int main(void) {
     counters_are_differences();
     a_counter_that_began_anew_is_no_measurement();
@@ -310,5 +326,6 @@ int main(void) {
     a_flood_of_events_is_bounded();
     a_board_without_ecc_still_reports_xids();
     a_driver_without_these_functions_is_no_harm();
+    work_without_memory_is_a_stuck_reading();
     return check_failures();
 }
