@@ -45,7 +45,7 @@ def test_rows_50_51_67_version_mismatch_at_start_is_a_note(
 
 
 def test_row_52_version_mismatch_amid_the_task_keeps_what_was_read(replay: Replay) -> None:
-    """See github.com/mozilla/translations/issues/1167: the driver was updated under running tasks."""
+    """See github.com/mozilla/translations/issues/1167: updated under running tasks."""
     result = replay.run(f"{BUSY}fail nvml* from=90.5 code=LIB_RM_VERSION_MISMATCH\n", seconds=60)
     [device] = result["gpu"]["devices"]
     assert (device["pct"], device["avg_mem"], device["lost_at_ms"]) == (60, 4000, 31000)
@@ -64,7 +64,7 @@ def test_row_53_a_lost_device_does_not_hide_the_other(replay: Replay) -> None:
 
 
 def test_row_54_lost_access_ends_what_is_known(replay: Replay) -> None:
-    """See github.com/NVIDIA/nvidia-container-toolkit/issues/48: 999 from everything, from 3 s on."""
+    """See github.com/NVIDIA/nvidia-container-toolkit/issues/48: nothing but 999 from then on."""
     result = replay.run(f"{BUSY}fail nvml* from=63.5 code=UNKNOWN\n", seconds=30)
     [device] = result["gpu"]["devices"]
     assert (device["pct"], device["avg_mem"]) == (60, 4000)
@@ -127,7 +127,7 @@ def test_rows_62_63_64_65_garbage_text_is_still_json(replay: Replay) -> None:
 
 
 def test_row_66_the_longest_name_arrives_whole(replay: Replay) -> None:
-    """See github.com/dask/distributed/pull/7563: names of bytes; here, of as many as there can be."""
+    """See github.com/dask/distributed/pull/7563: as many bytes as there can be."""
     longest = "N" * 95
     gpu = replay.run(BUSY.replace("name=A", f"name={longest}"), seconds=5)["gpu"]
     assert gpu["name"] == gpu["devices"][0]["name"] == longest
