@@ -89,6 +89,14 @@ MOCK_API nvml_return nvmlDeviceGetComputeInstanceId(nvml_device device, unsigned
 MOCK_API nvml_return nvmlDeviceGetAttributes_v2(nvml_device device,
                                                 nvml_device_attributes *attributes);
 
+MOCK_API nvml_return nvmlGpmQueryDeviceSupport(nvml_device device, nvml_gpm_support *support);
+MOCK_API nvml_return nvmlGpmSampleAlloc(void **sample);
+MOCK_API nvml_return nvmlGpmSampleFree(void *sample);
+MOCK_API nvml_return nvmlGpmSampleGet(nvml_device device, void *sample);
+MOCK_API nvml_return nvmlGpmMigSampleGet(nvml_device device, unsigned int gpu_instance_id,
+                                         void *sample);
+MOCK_API nvml_return nvmlGpmMetricsGet(nvml_gpm_metrics *metrics);
+
 MOCK_API nvml_return nvmlDeviceGetUtilizationRates(nvml_device device, nvml_utilization *rates);
 MOCK_API nvml_return nvmlDeviceGetSamples(nvml_device device, int type,
                                           unsigned long long last_seen_us, int *value_type,
