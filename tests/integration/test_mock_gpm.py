@@ -110,7 +110,8 @@ def test_bad_requests(mock: Mock) -> None:
     code = """
 a, b, empty = take(gpu)[0], take(gpu)[0], nv.nvmlGpmSampleAlloc()
 print(json.dumps([metrics(a, b, [1], version=2)[0], metrics(b, a, [1])[0],
-    metrics(a, empty, [1])[0], metrics(a, a, [1])[0], metrics(a, b, [0, 9999, 248])[1], metrics(a, b, [])[0],
+    metrics(a, empty, [1])[0], metrics(a, a, [1])[0], metrics(a, b, [0, 9999, 248])[1],
+    metrics(a, b, [])[0],
     [nv.nvmlLib.nvmlGpmSampleFree(a) for _ in range(2)], metrics(a, b, [1])[0]]))
 """
     answer = ask(mock, code, SCENARIO)
