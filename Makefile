@@ -32,6 +32,7 @@ mock: $(DEV)/built
 	@echo $(CURDIR)/$(MOCK)
 
 benchmark: .venv/installed $(DEV)/built
+	cd native && cmake --preset glibc >/dev/null && cmake --build --preset glibc >/dev/null
 	$(BIN)/python benchmarks/wrap_cost.py
 
 truth: .venv/installed $(DEV)/built

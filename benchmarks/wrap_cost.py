@@ -22,6 +22,7 @@ from report import Table, as_text, machine, sampler_cost, write_page
 
 HERE = Path(__file__).resolve().parent
 GPU_PROBE = HERE.parent / "build/dev/gpu-probe"
+GLIBC = HERE.parent / "build/glibc/gpu-probe"
 SAMPLER_COST = HERE.parent / "build/dev/sampler_cost"
 MOCK = HERE.parent / "build/dev/mock_nvml/libnvidia-ml.so.1"
 BARE, TINI = "bare", "tini -s"
@@ -156,9 +157,17 @@ def find_subjects(gpu_probe: Path, mock: Path) -> tuple[list[Subject], list[str]
     has_gpu = Path("/dev/nvidiactl").exists() or Path("/dev/dxg").exists()
     name = "gpu-probe, NVIDIA driver" if has_gpu else "gpu-probe, no GPU"
     subjects.append(Subject(name=name, prefix=(str(gpu_probe), "--")))
+    if gpu_probe != GLIBC and GLIBC.exists():
+        subjects.append(Subject(name=f"{name}, cc -static", prefix=(str(GLIBC), "--")))
+    else:
+        missing.append("gpu-probe, cc -static: it is not built (make benchmark)")
     if mock.exists():
         mocked = {"GPU_PROBE_NVML_LIBRARY": str(mock)}
-        subjects.append(replace(subjects[-1], name="gpu-probe, mock driver", environment=mocked))
+        subjects.append(
+            Subject(
+                name="gpu-probe, mock driver", prefix=(str(gpu_probe), "--"), environment=mocked
+            )
+        )
     else:
         missing.append("gpu-probe, mock driver: the library is not built (make mock)")
     add("con-duct", "duct", every=20)

@@ -89,6 +89,14 @@ MOCK_API nvml_return nvmlDeviceGetComputeInstanceId(nvml_device device, unsigned
 MOCK_API nvml_return nvmlDeviceGetAttributes_v2(nvml_device device,
                                                 nvml_device_attributes *attributes);
 
+MOCK_API nvml_return nvmlGpmQueryDeviceSupport(nvml_device device, nvml_gpm_support *support);
+MOCK_API nvml_return nvmlGpmSampleAlloc(void **sample);
+MOCK_API nvml_return nvmlGpmSampleFree(void *sample);
+MOCK_API nvml_return nvmlGpmSampleGet(nvml_device device, void *sample);
+MOCK_API nvml_return nvmlGpmMigSampleGet(nvml_device device, unsigned int gpu_instance_id,
+                                         void *sample);
+MOCK_API nvml_return nvmlGpmMetricsGet(nvml_gpm_metrics *metrics);
+
 MOCK_API nvml_return nvmlDeviceGetUtilizationRates(nvml_device device, nvml_utilization *rates);
 MOCK_API nvml_return nvmlDeviceGetSamples(nvml_device device, int type,
                                           unsigned long long last_seen_us, int *value_type,
@@ -105,5 +113,46 @@ MOCK_API nvml_return nvmlDeviceGetCurrentClocksEventReasons(nvml_device device,
                                                             unsigned long long *reasons);
 MOCK_API nvml_return nvmlDeviceGetTemperature(nvml_device device, int sensor,
                                               unsigned int *celsius);
+
+MOCK_API nvml_return nvmlDeviceGetTemperatureV(nvml_device device, nvml_temperature *temperature);
+MOCK_API nvml_return nvmlDeviceGetClockInfo(nvml_device device, int type, unsigned int *mhz);
+MOCK_API nvml_return nvmlDeviceGetMaxClockInfo(nvml_device device, int type, unsigned int *mhz);
+MOCK_API nvml_return nvmlDeviceGetEccMode(nvml_device device, unsigned int *current,
+                                          unsigned int *pending);
+MOCK_API nvml_return nvmlDeviceGetTotalEccErrors(nvml_device device, int error, int counter,
+                                                 unsigned long long *count);
+MOCK_API nvml_return nvmlDeviceGetMemoryErrorCounter(nvml_device device, int error, int counter,
+                                                     int location, unsigned long long *count);
+MOCK_API nvml_return nvmlDeviceGetRemappedRows(nvml_device device, unsigned int *corrected,
+                                               unsigned int *uncorrected, unsigned int *pending,
+                                               unsigned int *failed);
+MOCK_API nvml_return nvmlDeviceGetRetiredPages(nvml_device device, int cause, unsigned int *count,
+                                               unsigned long long *addresses);
+MOCK_API nvml_return nvmlDeviceGetRetiredPages_v2(nvml_device device, int cause,
+                                                  unsigned int *count,
+                                                  unsigned long long *addresses,
+                                                  unsigned long long *timestamps_us);
+MOCK_API nvml_return nvmlDeviceGetFieldValues(nvml_device device, int count,
+                                              nvml_field_value *values);
+MOCK_API nvml_return nvmlEventSetCreate(void **set);
+MOCK_API nvml_return nvmlEventSetFree(void *set);
+MOCK_API nvml_return nvmlDeviceGetSupportedEventTypes(nvml_device device,
+                                                      unsigned long long *types);
+MOCK_API nvml_return nvmlDeviceRegisterEvents(nvml_device device, unsigned long long types,
+                                              void *set);
+MOCK_API nvml_return nvmlEventSetWait_v2(void *set, nvml_event_data *data, unsigned int timeout_ms);
+MOCK_API nvml_return nvmlEventSetWait(void *set, nvml_event_data *data, unsigned int timeout_ms);
+MOCK_API nvml_return nvmlDeviceGetPciInfo(nvml_device device, void *pci);
+MOCK_API nvml_return nvmlDeviceGetPciInfo_v2(nvml_device device, void *pci);
+MOCK_API nvml_return nvmlDeviceGetMinorNumber(nvml_device device, unsigned int *minor);
+MOCK_API nvml_return nvmlDeviceGetNumaNodeId(nvml_device device, unsigned int *node);
+MOCK_API nvml_return nvmlDeviceGetArchitecture(nvml_device device, unsigned int *architecture);
+MOCK_API nvml_return nvmlDeviceGetSerial(nvml_device device, char *serial, unsigned int length);
+MOCK_API nvml_return nvmlDeviceGetCudaComputeCapability(nvml_device device, int *major, int *minor);
+MOCK_API nvml_return nvmlDeviceGetHandleBySerial(const char *serial, nvml_device *device);
+MOCK_API nvml_return nvmlDeviceGetHandleByPciBusId(const char *bus_id, nvml_device *device);
+MOCK_API nvml_return nvmlDeviceGetHandleByPciBusId_v2(const char *bus_id, nvml_device *device);
+MOCK_API nvml_return nvmlDeviceGetPowerManagementLimit(nvml_device device,
+                                                       unsigned int *milliwatts);
 
 #endif

@@ -2,7 +2,9 @@
 
 #include "answer.h"
 
+#include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 nvml_return nvmlDeviceGetName(nvml_device device, char *name, unsigned int length) {
     mock_call call = mock_call_begin_any_handle("nvmlDeviceGetName", device);
@@ -26,13 +28,88 @@ nvml_return nvmlDeviceGetIndex(nvml_device device, unsigned int *index) {
     return mock_give_number(&call, (unsigned int)call.index, index);
 }
 
-nvml_return nvmlDeviceGetPciInfo_v3(nvml_device device, nvml_pci_info *pci) {
-    mock_call call = mock_begin_filling("nvmlDeviceGetPciInfo_v3", device, pci);
+static nvml_return give_pci(const char *function, nvml_device device, nvml_pci_info *pci) {
+    mock_call call = mock_begin_filling(function, device, pci);
     if (call.rc == NVML_OK) {
-        unsigned int bus = (unsigned int)call.index + 1;
-        *pci = (nvml_pci_info){.bus = bus, .pci_device_id = 0x1eb810de};
-        (void)snprintf(pci->bus_id, sizeof pci->bus_id, "00000000:%02X:00.0", bus);
-        (void)snprintf(pci->bus_id_legacy, sizeof pci->bus_id_legacy, "0000:%02X:00.0", bus);
+        *pci = (nvml_pci_info){.domain = (unsigned int)call.device->pci_domain,
+                               .bus = (unsigned int)call.device->pci_bus,
+                               .device = (unsigned int)call.device->pci_device,
+                               .pci_device_id = 0x1eb810de};
+        (void)snprintf(pci->bus_id, sizeof pci->bus_id, "%08X:%02X:%02X.0", pci->domain, pci->bus,
+                       pci->device);
+        (void)snprintf(pci->bus_id_legacy, sizeof pci->bus_id_legacy, "%04X:%02X:%02X.0",
+                       pci->domain & 0xffff, pci->bus, pci->device);
+    }
+    return mock_call_end(&call, call.rc);
+}
+
+nvml_return nvmlDeviceGetPciInfo_v3(nvml_device device, nvml_pci_info *pci) {
+    return give_pci("nvmlDeviceGetPciInfo_v3", device, pci);
+}
+
+/* The older structures end earlier. */
+static nvml_return give_old_pci(const char *function, nvml_device device, void *pci, size_t size) {
+    nvml_pci_info info;
+    nvml_return rc = give_pci(function, device, pci == NULL ? NULL : &info);
+    if (rc == NVML_OK) {
+        memcpy(pci, &info, size);
+    }
+    return rc;
+}
+
+nvml_return nvmlDeviceGetPciInfo(nvml_device device, void *pci) {
+    return give_old_pci("nvmlDeviceGetPciInfo", device, pci,
+                        offsetof(nvml_pci_info, pci_subsystem_id));
+}
+
+nvml_return nvmlDeviceGetPciInfo_v2(nvml_device device, void *pci) {
+    return give_old_pci("nvmlDeviceGetPciInfo_v2", device, pci, offsetof(nvml_pci_info, bus_id));
+}
+
+/* Ends a call about a number that not every device has; negative: it does not. */
+static nvml_return give_optional(mock_call *call, int64_t number, unsigned int *out) {
+    if (call->rc == NVML_OK && number < 0) {
+        call->rc = NVML_E_NOT_SUPPORTED;
+    }
+    return mock_give_number(call, (unsigned int)number, out);
+}
+
+nvml_return nvmlDeviceGetMinorNumber(nvml_device device, unsigned int *minor) {
+    mock_call call = mock_call_begin_handle("nvmlDeviceGetMinorNumber", device);
+    return give_optional(&call, call.rc == NVML_OK ? call.device->minor : 0, minor);
+}
+
+nvml_return nvmlDeviceGetNumaNodeId(nvml_device device, unsigned int *node) {
+    mock_call call = mock_call_begin_handle("nvmlDeviceGetNumaNodeId", device);
+    return give_optional(&call, call.rc == NVML_OK ? call.device->numa : 0, node);
+}
+
+nvml_return nvmlDeviceGetArchitecture(nvml_device device, unsigned int *architecture) {
+    enum { KEPLER = 2 };
+    mock_call call = mock_call_begin_handle("nvmlDeviceGetArchitecture", device);
+    int64_t arch = call.rc == NVML_OK ? call.device->arch : 0;
+    return give_optional(&call, arch < 0 ? arch : arch + KEPLER, architecture);
+}
+
+nvml_return nvmlDeviceGetSerial(nvml_device device, char *serial, unsigned int length) {
+    mock_call call = mock_call_begin_handle("nvmlDeviceGetSerial", device);
+    if (call.rc == NVML_OK && call.device->serial[0] == '\0') {
+        call.rc = NVML_E_NOT_SUPPORTED;
+    }
+    return mock_give_text(&call, call.rc == NVML_OK ? call.device->serial : "", serial, length);
+}
+
+nvml_return nvmlDeviceGetCudaComputeCapability(nvml_device device, int *major, int *minor) {
+    mock_call call = mock_begin_filling("nvmlDeviceGetCudaComputeCapability", device, major);
+    if (call.rc == NVML_OK && minor == NULL) {
+        call.rc = NVML_E_INVALID_ARGUMENT;
+    }
+    if (call.rc == NVML_OK && call.device->compute_micro == 0) {
+        call.rc = NVML_E_NOT_SUPPORTED;
+    }
+    if (call.rc == NVML_OK) {
+        *major = (int)(call.device->compute_micro / MOCK_MICRO);
+        *minor = (int)(call.device->compute_micro % MOCK_MICRO * 10 / MOCK_MICRO);
     }
     return mock_call_end(&call, call.rc);
 }

@@ -64,12 +64,20 @@ nvml_return nvmlDeviceGetPowerUsage(nvml_device device, unsigned int *milliwatts
     return mock_call_end(&call, call.rc);
 }
 
-nvml_return nvmlDeviceGetEnforcedPowerLimit(nvml_device device, unsigned int *milliwatts) {
-    mock_call call = mock_begin_filling("nvmlDeviceGetEnforcedPowerLimit", device, milliwatts);
+static nvml_return give_limit(const char *function, nvml_device device, unsigned int *milliwatts) {
+    mock_call call = mock_begin_filling(function, device, milliwatts);
     if (call.rc == NVML_OK) {
         *milliwatts = (unsigned int)(call.device->power_micro_w / 1000);
     }
     return mock_call_end(&call, call.rc);
+}
+
+nvml_return nvmlDeviceGetEnforcedPowerLimit(nvml_device device, unsigned int *milliwatts) {
+    return give_limit("nvmlDeviceGetEnforcedPowerLimit", device, milliwatts);
+}
+
+nvml_return nvmlDeviceGetPowerManagementLimit(nvml_device device, unsigned int *milliwatts) {
+    return give_limit("nvmlDeviceGetPowerManagementLimit", device, milliwatts);
 }
 
 static nvml_return give_reasons(const char *function, nvml_device device,
@@ -89,15 +97,4 @@ nvml_return nvmlDeviceGetCurrentClocksThrottleReasons(nvml_device device,
 nvml_return nvmlDeviceGetCurrentClocksEventReasons(nvml_device device,
                                                    unsigned long long *reasons) {
     return give_reasons("nvmlDeviceGetCurrentClocksEventReasons", device, reasons);
-}
-
-nvml_return nvmlDeviceGetTemperature(nvml_device device, int sensor, unsigned int *celsius) {
-    mock_call call = mock_begin_filling("nvmlDeviceGetTemperature", device, celsius);
-    if (call.rc == NVML_OK && sensor != 0) {
-        call.rc = NVML_E_INVALID_ARGUMENT; /* NVML knows one sensor, the GPU's */
-    }
-    if (call.rc == NVML_OK) {
-        *celsius = (unsigned int)call.device->temp_c;
-    }
-    return mock_call_end(&call, call.rc);
 }

@@ -277,6 +277,13 @@ nvml_device mock_mig_handle(const mock_mig *mig) {
     return &process_state.scenario.migs[mig - process_state.scenario.migs];
 }
 
+int64_t mock_call_now_ns(void) {
+    lock();
+    int64_t now_ns = mock_clock_ns(CLOCK_MONOTONIC) - process_state.t0_ns;
+    unlock();
+    return now_ns;
+}
+
 const mock_scenario *mock_call_scenario(void) {
     lock();
     bool loaded = process_state.load == LOADED;

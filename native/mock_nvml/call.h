@@ -52,6 +52,9 @@ void mock_call_set_time(int64_t t_ns);
 nvml_device mock_device_handle(const mock_device *device);
 nvml_device mock_mig_handle(const mock_mig *mig);
 
+/* The time since T0, for calls that wait. */
+int64_t mock_call_now_ns(void);
+
 /* The scenario that is played; NULL before it is loaded. */
 const mock_scenario *mock_call_scenario(void);
 

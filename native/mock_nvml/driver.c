@@ -88,6 +88,23 @@ unsigned int mock_power_mw(const mock_device *device, int64_t t_ns) {
     return (unsigned int)(micro_w / 1000);
 }
 
+unsigned int mock_power_average_mw(const mock_device *device, int64_t t_ns) {
+    const mock_series *power = &device->series[MOCK_POWER];
+    mock_int128 micro_w_ns = power->count > 0
+                                 ? mock_series_integral(power, t_ns - MOCK_NS_PER_S, t_ns)
+                                 : (mock_int128)device->power_micro_w * MOCK_NS_PER_S;
+    return (unsigned int)(micro_w_ns / MOCK_NS_PER_S / 1000);
+}
+
+int64_t mock_whole(const mock_series *series, int64_t t_ns) {
+    return mock_series_at(series, t_ns) / MOCK_MICRO;
+}
+
+unsigned int mock_temperature_c(const mock_device *device, int64_t t_ns) {
+    const mock_series *temp = &device->series[MOCK_TEMP];
+    return (unsigned int)(temp->count > 0 ? mock_whole(temp, t_ns) : device->temp_c);
+}
+
 unsigned long long mock_throttle_reasons(const mock_device *device, int64_t t_ns) {
     return (unsigned long long)(mock_series_at(&device->series[MOCK_THROTTLE], t_ns) / MOCK_MICRO);
 }

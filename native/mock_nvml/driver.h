@@ -28,6 +28,14 @@ unsigned long long mock_memory_used(const mock_series *used, int64_t t_ns);
 /* mJ since the driver was loaded, as of the last full 100 ms. */
 unsigned long long mock_energy_mj(const mock_device *device, int64_t t_ns);
 
+/* Mean over the last second. */
+unsigned int mock_power_average_mw(const mock_device *device, int64_t t_ns);
+
+/* Value of a series at t_ns, rounded down to a whole number. */
+int64_t mock_whole(const mock_series *series, int64_t t_ns);
+
+unsigned int mock_temperature_c(const mock_device *device, int64_t t_ns);
+
 unsigned int mock_power_mw(const mock_device *device, int64_t t_ns);
 
 unsigned long long mock_throttle_reasons(const mock_device *device, int64_t t_ns);

@@ -19,6 +19,7 @@ static bool read_driver(mock_line *line, mock_scenario *scenario) {
         {"process_stride", MOCK_FIELD_CHOICE, offsetof(mock_scenario, process_stride), 0, 0,
          "16|24|32"},
         {"accounting", MOCK_FIELD_CHOICE, offsetof(mock_scenario, accounting), 0, 0, "0|1"},
+        {"cuda", MOCK_FIELD_INTEGER, offsetof(mock_scenario, cuda_version), 1000, 99990, NULL},
         {"global_lock", MOCK_FIELD_CHOICE, offsetof(mock_scenario, global_lock), 0, 0, "0|1"},
         {0}};
     static const int64_t STRIDES[] = {16, 24, 32};
@@ -35,11 +36,11 @@ static bool read_line(mock_line *line, mock_scenario *scenario) {
         const char *word;
         bool (*read)(mock_line *line, mock_scenario *scenario);
     } KINDS[] = {
-        {"driver", read_driver},        {"device", mock_read_device}, {"series", mock_read_series},
-        {"proc", mock_read_process},    {"mig", mock_read_mig},       {"fail", mock_read_fail},
-        {"hide", mock_read_hide},       {"delay", mock_read_delay},   {"hang", mock_read_hang},
-        {"lost", mock_read_lost},       {"unload", mock_read_unload}, {"crash", mock_read_crash},
-        {"garbage", mock_read_garbage},
+        {"driver", read_driver},     {"device", mock_read_device},   {"series", mock_read_series},
+        {"proc", mock_read_process}, {"mig", mock_read_mig},         {"fail", mock_read_fail},
+        {"hide", mock_read_hide},    {"delay", mock_read_delay},     {"hang", mock_read_hang},
+        {"lost", mock_read_lost},    {"unload", mock_read_unload},   {"event", mock_read_event},
+        {"crash", mock_read_crash},  {"garbage", mock_read_garbage},
     };
     const char *word = mock_next_word(line);
     if (word == NULL) {
@@ -52,7 +53,7 @@ static bool read_line(mock_line *line, mock_scenario *scenario) {
     }
     return mock_complain(
         line,
-        "%s: allowed is driver, device, mig, series, proc, fail, hide, delay, hang, crash, "
+        "%s: allowed is driver, device, mig, series, proc, event, fail, hide, delay, hang, crash, "
         "lost, unload or garbage",
         word);
 }
@@ -60,6 +61,7 @@ static bool read_line(mock_line *line, mock_scenario *scenario) {
 bool mock_scenario_read(FILE *text, const char *source, mock_scenario *scenario,
                         char error[MOCK_ERROR_SIZE]) {
     /* Not memset: the large arrays would become resident, and their entries are set when used. */
+    scenario->event_count = 0;
     scenario->device_count = scenario->mig_count = scenario->process_count = 0;
     scenario->rule_count = scenario->point_count = 0;
     scenario->garbage_driver = false;
@@ -69,6 +71,7 @@ bool mock_scenario_read(FILE *text, const char *source, mock_scenario *scenario,
     scenario->process_stride = mock_profile_built.process_stride;
     (void)snprintf(scenario->driver_version, sizeof scenario->driver_version, "%s",
                    mock_profile_built.version);
+    scenario->cuda_version = 13000;
     scenario->period_ms = 167; /* a sixth of a second, the shortest period that NVML documents */
     scenario->ring = mock_profile_built.ring;
     char *buffer = NULL;

@@ -13,6 +13,7 @@ enum {
     MOCK_POINTS_MAX = 1 << 16, /* of all series together */
     MOCK_PROCESSES_MAX = 256,
     MOCK_RULES_MAX = 128,
+    MOCK_EVENTS_MAX = 256,
     MOCK_GLOB_SIZE = 64,
     MOCK_RING_MAX = 1000,
     MOCK_ERROR_SIZE = 512,
@@ -38,6 +39,18 @@ typedef enum {
     MOCK_MEM,      /* MiB */
     MOCK_POWER,    /* watts */
     MOCK_THROTTLE, /* bit mask */
+    MOCK_SM,       /* percent, as the next three */
+    MOCK_OCCUPANCY,
+    MOCK_TENSOR,
+    MOCK_DRAM,
+    MOCK_TEMP, /* degrees Celsius, as the next */
+    MOCK_MEM_TEMP,
+    MOCK_CLOCK_SM, /* MHz, as the next */
+    MOCK_CLOCK_MEM,
+    MOCK_ECC_SBE, /* counts, as the rest */
+    MOCK_ECC_DBE,
+    MOCK_REMAPPED,
+    MOCK_RETIRED,
     MOCK_SERIES_COUNT,
 } mock_series_kind;
 
@@ -45,6 +58,15 @@ typedef enum {
 typedef struct {
     char name[NVML_NAME_SIZE], uuid[NVML_UUID_SIZE];
     int64_t mem_mib, reserved_mib, power_micro_w, temp_c, energy_mj;
+    char serial[32]; /* "": not supported */
+    int64_t pci_domain, pci_bus, pci_device;
+    char pci_text[32];                          /* as written; "": not given */
+    int64_t minor, numa;                        /* -1: not given */
+    int64_t arch;                               /* NVML's number less 2; -1: not supported */
+    int64_t compute_micro;                      /* compute capability; 0: not supported */
+    int64_t max_sm_mhz, max_mem_mhz, video_mhz; /* 0: not supported */
+    int64_t ecc, gpm;                           /* 1: supported */
+    int64_t remapped_corrected, remap_pending, remap_failed;
     int64_t memory_v1, memory_v2; /* MOCK_MEMORY_* */
     int64_t mig, mig_max;         /* MOCK_MIG_*; the most instances that there can be */
     int64_t mig_parent_memory;    /* 0: the memory of the whole device needs privileges */
@@ -73,6 +95,13 @@ typedef struct {
     int64_t kind;                     /* of MOCK_PROCESS_KINDS */
 } mock_process;
 
+/* Something that the driver tells those who listen. */
+typedef struct {
+    int64_t device, mig;      /* -1: not of an instance */
+    int64_t t_ns, type, data; /* type: of MOCK_EVENT_TYPES */
+} mock_event;
+#define MOCK_EVENT_TYPES "xid|ecc_dbe|ecc_sbe|gpu_unavailable|recovery"
+
 typedef enum { MOCK_FAIL, MOCK_DELAY, MOCK_HANG, MOCK_CRASH } mock_rule_kind;
 
 /* One fault: it applies to calls of matching functions (and device and instance, unless that is -1)
@@ -97,7 +126,9 @@ typedef struct {
     mock_process processes[MOCK_PROCESSES_MAX];
     mock_rule rules[MOCK_RULES_MAX];
     mock_point points[MOCK_POINTS_MAX];
-    int64_t device_count, mig_count, process_count, rule_count, point_count;
+    mock_event events[MOCK_EVENTS_MAX];
+    int64_t cuda_version;
+    int64_t event_count, device_count, mig_count, process_count, rule_count, point_count;
 } mock_scenario;
 
 /* The instance with this index on a device, or NULL. */

@@ -179,7 +179,7 @@ static bool read_value(const mock_line *line, const mock_field *field, char *tex
 }
 
 static bool complain_of_key(const mock_line *line, const mock_field *fields, const char *word) {
-    char keys[400] = "";
+    char keys[480] = "";
     for (size_t used = 0; fields->key != NULL; fields++) {
         int n = snprintf(keys + used, sizeof keys - used, " %s", fields->key);
         used += (size_t)n;

@@ -12,6 +12,10 @@ bool mock_parse_device_number(const mock_line *line, const mock_scenario *scenar
 bool mock_read_device_number(mock_line *line, const mock_scenario *scenario, int64_t *device);
 
 bool mock_read_process(mock_line *line, mock_scenario *scenario);
+/* Also without its domain's leading zeros: 0000:01:00.0. */
+bool mock_parse_pci(const char *text, int64_t *domain, int64_t *bus, int64_t *device);
+
+bool mock_read_event(mock_line *line, mock_scenario *scenario);
 bool mock_read_device(mock_line *line, mock_scenario *scenario);
 bool mock_read_mig(mock_line *line, mock_scenario *scenario);
 bool mock_read_series(mock_line *line, mock_scenario *scenario);

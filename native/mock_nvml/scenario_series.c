@@ -1,34 +1,44 @@
 #include "scenario_lines.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 /* How the values of one kind are written. */
 typedef struct {
     const char *word;
-    int decimals; /* 0: whole numbers, also 0x... */
-    bool may_slope;
+    int decimals;    /* 0: whole numbers, also 0x... */
+    int64_t maximum; /* 0: the memory of the device */
 } value_format;
 
 static const value_format FORMATS[MOCK_SERIES_COUNT] = {
-    [MOCK_UTIL] = {"util", 6, true},
-    [MOCK_MEMUTIL] = {"memutil", 6, true},
-    [MOCK_MEM] = {"mem", 6, true},
-    [MOCK_POWER] = {"power", 6, true},
-    [MOCK_THROTTLE] = {"throttle", 0, false},
+    [MOCK_UTIL] = {"util", 6, 100},
+    [MOCK_MEMUTIL] = {"memutil", 6, 100},
+    [MOCK_MEM] = {"mem", 6, 0},
+    [MOCK_POWER] = {"power", 6, MOCK_INTEGRATED_MAX},
+    [MOCK_THROTTLE] = {"throttle", 0, 0xffff},
+    [MOCK_SM] = {"sm", 6, 100},
+    [MOCK_OCCUPANCY] = {"occupancy", 6, 100},
+    [MOCK_TENSOR] = {"tensor", 6, 100},
+    [MOCK_DRAM] = {"dram", 6, 100},
+    [MOCK_TEMP] = {"temp", 6, 150},
+    [MOCK_MEM_TEMP] = {"mem_temp", 6, 150},
+    [MOCK_CLOCK_SM] = {"clock_sm", 6, 10000},
+    [MOCK_CLOCK_MEM] = {"clock_mem", 6, 30000},
+    [MOCK_ECC_SBE] = {"ecc_sbe", 0, 1 << 30},
+    [MOCK_ECC_DBE] = {"ecc_dbe", 0, 1 << 30},
+    [MOCK_REMAPPED] = {"remapped", 0, 1 << 16},
+    [MOCK_RETIRED] = {"retired", 0, 64},
 };
 
-static int64_t largest_value(int64_t memory_mib, int kind) {
-    switch (kind) {
-    case MOCK_MEM:
-        return memory_mib;
-    case MOCK_POWER:
-        return MOCK_INTEGRATED_MAX;
-    case MOCK_THROTTLE:
-        return 0xffff;
-    default:
-        return 100;
+static bool complain_of_kind(const mock_line *line, const char *word) {
+    char kinds[256] = "";
+    for (size_t i = 0, used = 0; i < MOCK_SERIES_COUNT && used < sizeof kinds; i++) {
+        int n = snprintf(kinds + used, sizeof kinds - used, " %s", FORMATS[i].word);
+        used += n < 0 ? sizeof kinds : (size_t)n;
     }
+    return mock_complain(line, "series %s: allowed is one of:%s", word == NULL ? "(nothing)" : word,
+                         kinds);
 }
 
 static bool read_time(const mock_line *line, const char *text, const mock_series *series,
@@ -120,18 +130,17 @@ bool mock_read_series(mock_line *line, mock_scenario *scenario) {
         kind++;
     }
     if (kind == MOCK_SERIES_COUNT) {
-        return mock_complain(line, "series %s: allowed is util, memutil, mem, power or throttle",
-                             word == NULL ? "(nothing)" : word);
+        return complain_of_kind(line, word);
     }
     mock_series *series = &owner.series[kind];
     if (series->count > 0) {
         return mock_complain(line, "series %s: there is one already", word);
     }
     word = mock_next_word(line);
-    if (FORMATS[kind].may_slope && word != NULL && strcmp(word, "linear") == 0) {
+    if (FORMATS[kind].decimals > 0 && word != NULL && strcmp(word, "linear") == 0) {
         series->linear = true;
         word = mock_next_word(line);
     }
-    return read_points(line, word, scenario, series, &FORMATS[kind],
-                       largest_value(owner.memory_mib, kind));
+    int64_t maximum = FORMATS[kind].maximum > 0 ? FORMATS[kind].maximum : owner.memory_mib;
+    return read_points(line, word, scenario, series, &FORMATS[kind], maximum);
 }

@@ -1,165 +1,47 @@
 /* Finding the directories of a process's control group. */
+#include "cgroup_hierarchy.h"
 #include "cgroup_limits.h"
 #include "cgroup_reader.h"
 #include "file.h"
-#include "lines.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-typedef struct {
-    const char *controller; /* of a v1 hierarchy; NULL = the v2 hierarchy */
-    char *directory;        /* results, of PATH_MAX bytes each */
-    char *mount;
-    bool exact;           /* directory is the group's own, not merely the mount point */
-    char group[PATH_MAX]; /* the group's path within its hierarchy; empty = not a member */
-} hierarchy;
+enum { MEMORY, CPU, CPUACCT, UNIFIED };
 
-enum { MEMORY, CPU, CPUACCT, UNIFIED, HIERARCHIES };
-
-static bool list_contains(const char *list, const char *word) {
-    size_t length = strlen(word);
-    while (list != NULL) {
-        if (strncmp(list, word, length) == 0 && (list[length] == ',' || list[length] == '\0')) {
-            return true;
-        }
-        list = strchr(list, ',');
-        list = list == NULL ? NULL : list + 1;
-    }
-    return false;
-}
+/* The file tells all groups at once; this is more than it ever takes. */
+enum { GROUPS_SIZE = 16 * 1024 };
 
 /* Lines are "ID:CONTROLLERS:PATH", without controllers for v2. The path may hold colons and is not
- * escaped. */
-static probe_status read_groups(hierarchy *all, const char *path) {
-    probe_lines lines;
-    probe_status status = probe_lines_open(&lines, path);
+ * escaped. The groups stay in text. */
+static probe_status read_groups(probe_hierarchy *all, const char *path, char text[GROUPS_SIZE]) {
+    probe_status status = probe_file_read(AT_FDCWD, path, text, GROUPS_SIZE, NULL);
     if (status != PROBE_OK) {
+        errno = status == PROBE_E_OVERFLOW ? EOVERFLOW : errno;
         return status;
     }
-    for (char *line; (line = probe_lines_next(&lines)) != NULL;) {
+    for (char *line; (line = strsep(&text, "\n")) != NULL;) {
         (void)strsep(&line, ":");
         const char *controllers = strsep(&line, ":");
         if (controllers == NULL || line == NULL || strlen(line) >= PATH_MAX) {
             continue;
         }
-        for (int i = 0; i < HIERARCHIES; i++) {
+        for (int i = 0; i < PROBE_HIERARCHIES; i++) {
             const char *wanted = all[i].controller;
-            if (wanted == NULL ? controllers[0] == '\0' : list_contains(controllers, wanted)) {
-                strcpy(all[i].group, line);
+            if (wanted == NULL ? controllers[0] == '\0'
+                               : probe_cgroup_list_has(controllers, wanted)) {
+                all[i].group = line;
             }
         }
     }
-    probe_lines_close(&lines);
     return PROBE_OK;
 }
 
-static bool is_octal(char c) {
-    return c >= '0' && c <= '7';
-}
-
-/* Blanks and backslashes are written as \040, \134 in mountinfo. */
-static void unescape(char *text) {
-    char *out = text;
-    for (const char *in = text; *in != '\0'; out++) {
-        if (in[0] == '\\' && is_octal(in[1]) && is_octal(in[2]) && is_octal(in[3])) {
-            *out = (char)(unsigned char)((in[1] - '0') * 64 + (in[2] - '0') * 8 + (in[3] - '0'));
-            in += 4;
-        } else {
-            *out = *in++;
-        }
-    }
-    *out = '\0';
-}
-
-/* What remains of group below root: "" for root itself, NULL when group lies elsewhere. Both are
- * relative to the cgroup namespace, and either may begin with "/.." when it lies outside of it; a
- * remainder that climbs would leave the mount. */
-static const char *below(const char *root, const char *group) {
-    size_t length = strcmp(root, "/") == 0 ? 0 : strlen(root);
-    if (strncmp(group, root, length) != 0 || (group[length] != '/' && group[length] != '\0')) {
-        return NULL;
-    }
-    const char *rest = group + length;
-    for (const char *up = rest; (up = strstr(up, "/..")) != NULL; up += 3) {
-        if (up[3] == '/' || up[3] == '\0') {
-            return NULL;
-        }
-    }
-    return strcmp(rest, "/") == 0 ? "" : rest;
-}
-
-/* Takes this mount for the hierarchy if none is known, if it is the first that shows the group's
- * own directory, or if it hides an earlier mount at the same place. */
-static void consider_mount(hierarchy *wanted, const char *fs_root, const char *root,
-                           const char *point) {
-    char mount[PATH_MAX];
-    char directory[PATH_MAX];
-    int n = snprintf(mount, sizeof mount, "%s%s", fs_root, point);
-    if (n < 0 || (size_t)n >= sizeof mount || access(mount, F_OK) != 0) {
-        return;
-    }
-    const char *rest = below(root, wanted->group);
-    bool exact = false;
-    if (rest != NULL) {
-        n = snprintf(directory, sizeof directory, "%s%s", mount, rest);
-        exact = n >= 0 && (size_t)n < sizeof directory && access(directory, F_OK) == 0;
-    }
-    bool better = wanted->mount[0] == '\0' || (exact && !wanted->exact);
-    if (better || strcmp(wanted->mount, mount) == 0) {
-        strcpy(wanted->mount, mount);
-        strcpy(wanted->directory, exact ? directory : mount);
-        wanted->exact = exact;
-    }
-}
-
-/* Lines are "ID PARENT MAJOR:MINOR ROOT POINT OPTIONS [TAGS] - TYPE SOURCE SUPER_OPTIONS"; the
- * super options name the controllers of a v1 hierarchy. */
-static void consider_line(hierarchy *all, const char *fs_root, char *line) {
-    char *tail = strstr(line, " - ");
-    if (tail == NULL) {
-        return;
-    }
-    *tail = '\0';
-    tail += 3;
-    for (int skipped = 0; skipped < 3; skipped++) {
-        (void)strsep(&line, " ");
-    }
-    char *root = strsep(&line, " ");
-    char *point = strsep(&line, " ");
-    const char *type = strsep(&tail, " ");
-    (void)strsep(&tail, " ");
-    bool unified = strcmp(type, "cgroup2") == 0;
-    if (point == NULL || (!unified && (strcmp(type, "cgroup") != 0 || tail == NULL))) {
-        return;
-    }
-    unescape(root);
-    unescape(point);
-    for (int i = 0; i < HIERARCHIES; i++) {
-        const char *wanted = all[i].controller;
-        bool matches = wanted == NULL ? unified : !unified && list_contains(tail, wanted);
-        if (matches && all[i].group[0] != '\0') {
-            consider_mount(&all[i], fs_root, root, point);
-        }
-    }
-}
-
-static probe_status read_mounts(hierarchy *all, const char *fs_root, const char *path) {
-    probe_lines lines;
-    probe_status status = probe_lines_open(&lines, path);
-    if (status != PROBE_OK) {
-        return status;
-    }
-    for (char *line; (line = probe_lines_next(&lines)) != NULL;) {
-        consider_line(all, fs_root, line);
-    }
-    probe_lines_close(&lines);
-    return PROBE_OK;
-}
-
-static bool has_file(const char *directory, const char *name) {
+bool probe_cgroup_has_file(const char *directory, const char *name) {
     char path[PATH_MAX];
     return directory[0] != '\0' &&
            probe_path_join(path, sizeof path, directory, name) == PROBE_OK &&
@@ -173,22 +55,22 @@ static bool has_file(const char *directory, const char *name) {
  * the root.
  */
 static void forget_roots(probe_cgroup_paths *paths) {
-    if (has_file(paths->memory, "release_agent")) {
+    if (probe_cgroup_has_file(paths->memory, "release_agent")) {
         paths->memory[0] = '\0';
     }
-    if (has_file(paths->cpuacct, "release_agent")) {
+    if (probe_cgroup_has_file(paths->cpuacct, "release_agent")) {
         paths->cpuacct[0] = '\0';
     }
-    if (!has_file(paths->unified, "cgroup.events")) {
+    if (!probe_cgroup_has_file(paths->unified, "cgroup.events")) {
         paths->unified[0] = '\0';
     }
 }
 
 void probe_cgroup_classify(probe_cgroup_paths *paths) {
     forget_roots(paths);
-    if (has_file(paths->memory, "memory.usage_in_bytes")) {
+    if (probe_cgroup_has_file(paths->memory, "memory.usage_in_bytes")) {
         paths->version = 1;
-    } else if (has_file(paths->unified, "memory.current")) {
+    } else if (probe_cgroup_has_file(paths->unified, "memory.current")) {
         paths->version = 2;
         strcpy(paths->memory, paths->unified);
         strcpy(paths->memory_mount, paths->unified_mount);
@@ -213,35 +95,43 @@ static void forget(probe_cgroup_paths *paths) {
     paths->exact_memory = paths->exact_cpuacct = paths->exact_unified = false;
 }
 
-static void want(hierarchy *wanted, const char *controller, char *directory, char *mount) {
+static void want(probe_hierarchy *wanted, const char *controller, char *directory, char *mount) {
     wanted->controller = controller;
     wanted->directory = directory;
     wanted->mount = mount;
     wanted->exact = false;
-    wanted->group[0] = directory[0] = mount[0] = '\0';
+    wanted->group = "";
+    directory[0] = mount[0] = '\0';
 }
 
-probe_status probe_cgroup_locate(probe_cgroup_paths *paths, const char *proc_root,
-                                 const char *fs_root, const char *pid, probe_error *error) {
+static unsigned int number_of(const char *pid) {
+    return strcmp(pid, "self") == 0 ? (unsigned int)getpid() : (unsigned int)strtoul(pid, NULL, 10);
+}
+
+static probe_status locate(probe_cgroup_paths *paths, const char *proc_root, const char *fs_root,
+                           const char *pid, bool custom, probe_error *error) {
     char cpuacct_mount[PATH_MAX];
-    char groups[PATH_MAX];
-    char mounts[PATH_MAX];
-    hierarchy all[HIERARCHIES];
+    char path[PATH_MAX];
+    char text[GROUPS_SIZE];
+    probe_hierarchy all[PROBE_HIERARCHIES];
     forget(paths);
     want(&all[MEMORY], "memory", paths->memory, paths->memory_mount);
     want(&all[CPU], "cpu", paths->cpu, paths->cpu_mount);
     want(&all[CPUACCT], "cpuacct", paths->cpuacct, cpuacct_mount);
     want(&all[UNIFIED], NULL, paths->unified, paths->unified_mount);
-    int n = snprintf(groups, sizeof groups, "%s/%s/cgroup", proc_root, pid);
-    int m = snprintf(mounts, sizeof mounts, "%s/%s/mountinfo", proc_root, pid);
-    if (n < 0 || (size_t)n >= sizeof groups || m < 0 || (size_t)m >= sizeof mounts) {
+    int n = snprintf(path, sizeof path, "%s/%s/mountinfo", proc_root, pid);
+    if (n < 0 || (size_t)n >= sizeof path) {
         return probe_fail(error, PROBE_E_OVERFLOW, 0, "path of the process");
     }
-    if (read_groups(all, groups) != PROBE_OK) {
-        return probe_fail_detail(error, PROBE_E_ABSENT, errno, "groups of the process", groups);
+    (void)snprintf(path, sizeof path, "%s/%s/cgroup", proc_root, pid);
+    if (read_groups(all, path, text) != PROBE_OK) {
+        return probe_fail_detail(error, PROBE_E_ABSENT, errno, "groups of the process", path);
     }
-    if (read_mounts(all, fs_root, mounts) != PROBE_OK) {
-        return probe_fail_detail(error, PROBE_E_ABSENT, errno, "mounts of the process", mounts);
+    if (!custom || !probe_cgroup_from_custom(all, fs_root, number_of(pid))) {
+        (void)snprintf(path, sizeof path, "%s/%s/mountinfo", proc_root, pid);
+        if (probe_cgroup_from_mounts(all, fs_root, path) != PROBE_OK) {
+            return probe_fail_detail(error, PROBE_E_ABSENT, errno, "mounts of the process", path);
+        }
     }
     paths->exact_memory = all[MEMORY].exact;
     paths->exact_cpuacct = all[CPUACCT].exact;
@@ -249,9 +139,14 @@ probe_status probe_cgroup_locate(probe_cgroup_paths *paths, const char *proc_roo
     return PROBE_OK;
 }
 
+probe_status probe_cgroup_locate(probe_cgroup_paths *paths, const char *proc_root,
+                                 const char *fs_root, const char *pid, probe_error *error) {
+    return locate(paths, proc_root, fs_root, pid, false, error);
+}
+
 probe_status probe_cgroup_find(probe_cgroup_paths *paths, const char *proc_root,
                                const char *fs_root, const char *pid, probe_error *error) {
-    probe_status status = probe_cgroup_locate(paths, proc_root, fs_root, pid, error);
+    probe_status status = locate(paths, proc_root, fs_root, pid, true, error);
     if (status != PROBE_OK) {
         return status;
     }

@@ -22,7 +22,7 @@ static bool read_parent(const char *proc_root, const char *pid, uint64_t *own, u
            probe_find_u64(text, "Pid", ':', own) && probe_find_u64(text, "PPid", ':', parent);
 }
 
-static bool has(const probe_cgroup_members *members, uint64_t pid) {
+bool probe_cgroup_members_has(const probe_cgroup_members *members, uint64_t pid) {
     for (size_t i = 0; i < members->count; i++) {
         if (members->pid[i] == pid) {
             return true;
@@ -33,7 +33,7 @@ static bool has(const probe_cgroup_members *members, uint64_t pid) {
 
 /* The list may have one twice. False: no room. */
 static bool add(probe_cgroup_members *members, uint64_t pid) {
-    if (has(members, pid)) {
+    if (probe_cgroup_members_has(members, pid)) {
         return true;
     }
     if (members->count == PROBE_CGROUP_MEMBERS) {
@@ -91,7 +91,8 @@ bool probe_cgroup_members_shared(const probe_cgroup_members *members, const char
                                  const char *pid) {
     uint64_t own = 0, parent = 0;
     char next[24];
-    if (!members->complete || !read_parent(proc_root, pid, &own, &parent) || !has(members, own)) {
+    if (!members->complete || !read_parent(proc_root, pid, &own, &parent) ||
+        !probe_cgroup_members_has(members, own)) {
         return true;
     }
     /* Up the ancestors until all members are accounted for. */
@@ -99,7 +100,7 @@ bool probe_cgroup_members_shared(const probe_cgroup_members *members, const char
     for (int depth = 0; met < members->count && parent != 0 && depth < PROBE_CGROUP_MEMBERS;
          depth++) {
         (void)snprintf(next, sizeof next, "%" PRIu64, parent);
-        met += has(members, parent);
+        met += probe_cgroup_members_has(members, parent);
         if (!read_parent(proc_root, next, &own, &parent)) {
             break;
         }

@@ -18,6 +18,9 @@ typedef struct {
 /* Takes down directory's cgroup.procs as it is now. */
 void probe_cgroup_members_read(probe_cgroup_members *members, const char *directory);
 
+/* Whether pid is among those that were taken down. */
+bool probe_cgroup_members_has(const probe_cgroup_members *members, uint64_t pid);
+
 /* Whether there is another process among them than pid ("self" for the caller) and its ancestors.
  * True as well when that cannot be ruled out: a process outside our PID namespace (listed as 0), a
  * list that is not complete, or one that lacks pid itself, so that the directory stands for a group

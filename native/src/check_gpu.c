@@ -136,7 +136,7 @@ static bool check_helper(probe_check_list *list, const probe_check_config *confi
 
 void probe_check_gpu(probe_check_list *list, const probe_check_config *config) {
     static probe_gpu_reader reader;
-    reader = (probe_gpu_reader){.channel = -1};
+    probe_gpu_none(&reader);
     const char *node = probe_gpu_device_node(config->dev_root);
     if (node != NULL) {
         probe_check_pass(list, "gpu", "device_node", "dev", node);

@@ -105,8 +105,16 @@ static int spawn(probe_gpu_reader *reader, const probe_gpu_config *config, int c
     return code;
 }
 
+void probe_gpu_none(probe_gpu_reader *reader) {
+    reader->pid = 0;
+    reader->channel = -1;
+    reader->page = NULL;
+    reader->any = false;
+    reader->note[0] = '\0';
+}
+
 void probe_gpu_open(probe_gpu_reader *reader, const probe_gpu_config *config) {
-    *reader = (probe_gpu_reader){.channel = -1};
+    probe_gpu_none(reader);
     if (config->nvml_library == NULL && probe_gpu_device_node(config->dev_root) == NULL) {
         (void)snprintf(reader->note, sizeof reader->note, "no NVIDIA device node below %s",
                        config->dev_root);

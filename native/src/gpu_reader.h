@@ -29,6 +29,10 @@ typedef struct {
  * NVML call can succeed, and the driver's library is not even loaded. */
 const char *probe_gpu_device_node(const char *dev_root);
 
+/* No helper, no reading. The snapshot is large, is not looked at before any, and is left as it is.
+ */
+void probe_gpu_none(probe_gpu_reader *reader);
+
 /* Starts the helper, if a library is named or a device node exists; does not wait for it. The task
  * goes on without it: what went wrong is in note. Call it from a thread that lives as long as the
  * reader: the helper dies with it. */

@@ -229,7 +229,6 @@ static int run(const probe_options *options) {
         .workdir = options->workdir,
         .trace_file = options->trace_file,
         .copy_to = options->copy_to,
-        .helper_path = find_helper(helper, sizeof helper) ? helper : NULL,
         .nvml_library = options->nvml_library,
         .scope = PROBE_SCOPE_DESCENDANTS,
         .interval_ns = options->interval_ns,
@@ -253,6 +252,7 @@ static int run(const probe_options *options) {
     }
     drop_inherited(&m, &ears);
     raise_descriptor_limit();
+    m.config.helper_path = find_helper(helper, sizeof helper) ? helper : NULL;
     probe_measurement_begin(&m);
     int64_t end_ns = watch(&m, &task, &ears, &words);
     if (*task.exec_errno != 0) { /* where the spawn came back before exec */

@@ -41,7 +41,7 @@ static void open_place(probe_measurement *m) {
 
 bool probe_measurement_open(probe_measurement *m, const probe_measurement_config *config) {
     m->config = *config;
-    m->gpu = (probe_gpu_reader){.channel = -1};
+    probe_gpu_none(&m->gpu);
     m->file_error = (probe_error){0};
     m->trace = (probe_trace){0};
     m->json_length = 0;

@@ -64,23 +64,23 @@ static void clear(probe_sampler *sampler) {
 /* Why the group as it was at open is not the task's own; NULL: it is. */
 static const char *why_shared(const probe_sampler *sampler) {
     const uint64_t *before = sampler->cgroup.baseline;
-    if (probe_cgroup_shared(&sampler->cgroup, sampler->config.proc_root, "self")) {
-        return "other processes are in it, or that cannot be ruled out";
-    }
-    if (sampler->config.scope != PROBE_SCOPE_DESCENDANTS) {
-        /* In-process, what the group holds now is this process's own; an earlier peak is not this
-         * measurement's. */
-        return before[PROBE_CG_MEMORY_PEAK] > before[PROBE_CG_MEMORY_CURRENT] + earlier_peak_bytes
-                   ? "its memory peak is of the time before the measurement"
-                   : NULL;
-    }
-    if (before[PROBE_CG_MEMORY_RSS] > waiting_rss_bytes) {
+    bool wrapper = sampler->config.scope == PROBE_SCOPE_DESCENDANTS;
+    /* What is known already comes before the search among the ancestors, which takes longest. */
+    if (wrapper && before[PROBE_CG_MEMORY_RSS] > waiting_rss_bytes) {
         return "it held more than 8 MiB before the task started";
     }
-    if (before[PROBE_CG_MEMORY_PEAK] > earlier_peak_bytes) {
+    if (wrapper && before[PROBE_CG_MEMORY_PEAK] > earlier_peak_bytes) {
         return "its memory peak was above 64 MiB before the task started";
     }
-    return NULL;
+    /* In-process, what the group holds now is this process's own; an earlier peak is not this
+     * measurement's. */
+    if (!wrapper &&
+        before[PROBE_CG_MEMORY_PEAK] > before[PROBE_CG_MEMORY_CURRENT] + earlier_peak_bytes) {
+        return "its memory peak is of the time before the measurement";
+    }
+    return probe_cgroup_shared(&sampler->cgroup, sampler->config.proc_root, "self")
+               ? "other processes are in it, or that cannot be ruled out"
+               : NULL;
 }
 
 static bool has_own_group(const probe_sampler_config *config) {

@@ -11,6 +11,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* The buffers are large: to touch fresh memory costs as much as a read. */
+void probe_trace_file_none(probe_trace_file *target) {
+    target->directory = -1;
+    target->name[0] = target->temporary[0] = target->path[0] = '\0';
+}
+
 /* Splits a path into its directory ("." without a slash) and the name of the file. */
 static probe_status split(const char *path, char directory[PATH_MAX], char *name,
                           size_t name_size) {
@@ -71,7 +77,7 @@ static probe_status open_named(probe_trace_file *target, const char *directory,
 
 probe_status probe_trace_file_open_in(probe_trace_file *target, const char *directory,
                                       const char *name, probe_error *error) {
-    *target = (probe_trace_file){.directory = -1};
+    probe_trace_file_none(target);
     (void)snprintf(target->name, sizeof target->name, "%s", name);
     if (mkdir(directory, 0777) != 0 && errno != EEXIST) {
         return probe_fail_detail(error, PROBE_E_SYSCALL, errno, "the directory cannot be made",
@@ -83,7 +89,7 @@ probe_status probe_trace_file_open_in(probe_trace_file *target, const char *dire
 probe_status probe_trace_file_open(probe_trace_file *target, const char *workdir, const char *file,
                                    probe_error *error) {
     char directory[PATH_MAX];
-    *target = (probe_trace_file){.directory = -1};
+    probe_trace_file_none(target);
     if (file == NULL) {
         if (probe_path_join(directory, sizeof directory, workdir, ".fusion") != PROBE_OK) {
             return probe_fail_detail(error, PROBE_E_ARGUMENT, ENAMETOOLONG, "the path is too long",

@@ -15,6 +15,9 @@ typedef struct {
     char path[PATH_MAX]; /* absolute, for people */
 } probe_trace_file;
 
+/* No file. */
+void probe_trace_file_none(probe_trace_file *target);
+
 /* Prepares <workdir>/.fusion/trace.json, making .fusion, or, with file, exactly that one (relative
  * to the current directory). Neither creates nor touches the file itself. The error's detail is the
  * path that failed. */

@@ -4,6 +4,7 @@
 #include "trace_author.h"
 #include "trace_claim.h"
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,9 +71,19 @@ static void await_ancestor(probe_trace_place *place) {
     }
 }
 
+/* All but the text of paths. */
+static void clear(probe_trace_place *place) {
+    const size_t from = offsetof(probe_trace_place, job);
+    probe_trace_file_none(&place->file);
+    probe_trace_file_none(&place->local);
+    probe_trace_file_none(&place->copy);
+    memset((char *)place + from, 0, offsetof(probe_trace_place, elsewhere) - from);
+    place->elsewhere[0] = '\0';
+}
+
 void probe_trace_place_open(probe_trace_place *place, const probe_trace_place_config *config) {
-    *place = (probe_trace_place){
-        .config = *config, .file.directory = -1, .local.directory = -1, .copy.directory = -1};
+    clear(place);
+    place->config = *config;
     probe_trace_job_read(&place->job);
     if (config->workdir == NULL && config->trace_file == NULL) {
         return;

@@ -62,6 +62,79 @@ static void a_group_without_a_mount_is_absent(void) {
     remove_copy(&f);
 }
 
+/* The mount table, when it is asked, knows of no group. */
+static void hide_mounts(const fixture *f) {
+    write_file(f, "proc/self/mountinfo", "23 22 0:21 / /proc rw - proc proc rw\n");
+}
+
+static void list_us(const fixture *f, const char *group, bool with_us) {
+    char name[256], list[64] = "1\n";
+    (void)snprintf(name, sizeof name, GROUP "/%s/cgroup.procs", group);
+    if (with_us) {
+        (void)snprintf(list, sizeof list, "1\n%d\n", (int)getpid());
+    }
+    write_file(f, name, list);
+}
+
+static void where_everybody_mounts_a_group_that_lists_us_is_ours(void) {
+    static const char *const groups[] = {"memory/batch/uid_1000/job_7", "cpuacct/acct/a",
+                                         "cpu/pool/p1", "unified/user.slice/session-3.scope"};
+    for (size_t missing = 0; missing <= 4; missing++) {
+        fixture f;
+        copy_case(&f, "v1_hybrid");
+        hide_mounts(&f);
+        for (size_t i = 0; i < 4; i++) {
+            list_us(&f, groups[i], i != missing);
+        }
+        CHECK_INT(open_at_root(&f), missing == 4 ? PROBE_OK : PROBE_E_ABSENT);
+        if (missing == 4) {
+            check_directory(&f, f.reader.paths.memory, GROUP "/memory/batch/uid_1000/job_7");
+            check_directory(&f, f.reader.paths.cpuacct, GROUP "/cpuacct/acct/a");
+            check_directory(&f, f.reader.paths.unified,
+                            GROUP "/unified/user.slice/session-3.scope");
+            check_directory(&f, f.reader.paths.memory_mount, GROUP "/memory");
+        }
+        remove_copy(&f);
+    }
+}
+
+static void of_the_hosts_root_no_list_is_read(void) {
+    fixture f;
+    copy_case(&f, "v1_hybrid");
+    hide_mounts(&f);
+    write_file(&f, "proc/self/cgroup", "9:memory:/batch/uid_1000/job_7\n8:cpuacct:/\n");
+    list_us(&f, "memory/batch/uid_1000/job_7", true);
+    CHECK_INT(open_at_root(&f), PROBE_OK);
+    CHECK_INT(f.reader.paths.cpuacct[0], '\0'); /* the host's CPU time is not ours */
+    delete_file(&f, GROUP "/cpuacct/release_agent");
+    CHECK_INT(open_at_root(&f), PROBE_E_ABSENT); /* a namespace's root, which does not list us */
+    remove_copy(&f);
+}
+
+static void a_namespaces_root_that_lists_us_is_ours(void) {
+    fixture f;
+    copy_case(&f, "v2_container");
+    hide_mounts(&f);
+    list_us(&f, ".", true);
+    CHECK_INT(open_at_root(&f), PROBE_OK);
+    check_directory(&f, f.reader.paths.memory, GROUP);
+    check_directory(&f, f.reader.paths.memory_mount, GROUP);
+    list_us(&f, ".", false);
+    CHECK_INT(open_at_root(&f), PROBE_E_ABSENT);
+    remove_copy(&f);
+}
+
+static void more_groups_than_there_is_room_for_are_absent(void) {
+    static char text[64 * 1024];
+    fixture f;
+    copy_case(&f, "v2_container");
+    memset(text, 'x', sizeof text - 1);
+    memcpy(text, "0::/", 4);
+    write_file(&f, "proc/self/cgroup", text);
+    CHECK_INT(open_at_root(&f), PROBE_E_ABSENT);
+    remove_copy(&f);
+}
+
 static void long_lines_are_left_out(void) {
     static char text[3 * PROBE_LINE_MAX];
     static probe_lines lines;
@@ -120,6 +193,10 @@ int main(void) {
     the_last_of_stacked_mounts_counts();
     a_climbing_path_does_not_leave_its_mount();
     a_group_without_a_mount_is_absent();
+    where_everybody_mounts_a_group_that_lists_us_is_ours();
+    of_the_hosts_root_no_list_is_read();
+    a_namespaces_root_that_lists_us_is_ours();
+    more_groups_than_there_is_room_for_are_absent();
     long_lines_are_left_out();
     long_member_lists_are_read_whole();
     return check_failures();

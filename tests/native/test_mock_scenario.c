@@ -140,7 +140,7 @@ static void messages_name_place_key_and_what_is_allowed(void) {
     check_refused(
         "driver period=5\n",
         "s.txt:1: period=5: not a key=value of this line; allowed keys: version period_ms "
-        "ring clock order dry_when_idle process_stride accounting global_lock");
+        "ring clock order dry_when_idle process_stride accounting cuda global_lock");
     check_refused("\n#\ndriver period_ms=0\n",
                   "s.txt:3: period_ms=0: allowed is a whole number from 1 to 10000");
     check_refused("driver clock=utc\n", "s.txt:1: clock=utc: allowed is epoch|boot|relative");
@@ -150,8 +150,8 @@ static void messages_name_place_key_and_what_is_allowed(void) {
     check_refused("device 0 mem_mib=5 reserved_mib=6\n",
                   "s.txt:1: reserved_mib=6: allowed is at most mem_mib, 5");
     check_refused("frobnicate\n",
-                  "s.txt:1: frobnicate: allowed is driver, device, mig, series, proc, fail, "
-                  "hide, delay, hang, crash, lost, unload or garbage");
+                  "s.txt:1: frobnicate: allowed is driver, device, mig, series, proc, event, "
+                  "fail, hide, delay, hang, crash, lost, unload or garbage");
     check_refused("fail nvml* code=NOPE\n", "s.txt:1: code=NOPE: allowed is a number from 1 to 999 "
                                             "or a name such as GPU_IS_LOST");
     check_refused("fail nvml*\n", "s.txt:1: fail: code= is missing");
@@ -171,8 +171,10 @@ static void messages_name_place_key_and_what_is_allowed(void) {
 static void messages_about_series(void) {
     check_refused("series 0 util 0 1\n",
                   "s.txt:1: 0: not the number of a device declared above this line");
-    check_refused("device 0\nseries 0 load 0 1\n",
-                  "s.txt:2: series load: allowed is util, memutil, mem, power or throttle");
+    check_refused(
+        "device 0\nseries 0 load 0 1\n",
+        "s.txt:2: series load: allowed is one of: util memutil mem power throttle sm occupancy "
+        "tensor dram temp mem_temp clock_sm clock_mem ecc_sbe ecc_dbe remapped retired");
     check_refused("device 0\nseries 0 util\n",
                   "s.txt:2: series util: no points; allowed is t0 v0 t1 v1 ...");
     check_refused("device 0\nseries 0 util 0 101\n",
