@@ -98,7 +98,7 @@ def test_row_74_registers_are_not_read_each_tick(replay: Replay) -> None:
     for call in amid(replay.calls()):
         if REGISTERS.search(call.function):
             reads.setdefault(call.function, []).append(call.at_s)
-    assert len(reads["nvmlDeviceGetTemperature"]) > 5  # a busy device is looked at
+    assert min(map(len, reads.values())) > 5  # a busy device is looked at
     for times in reads.values():
         assert all(b - a >= 5 for a, b in itertools.pairwise(times))
 
