@@ -38,6 +38,12 @@ static void check_device(probe_check_list *list, const probe_gpu_device *device)
          "this device has no energy counter: older than Volta, or a MIG instance"},
         {"throttle_reasons", device->health.throttle_valid ? "nvml_clocks_event_reasons" : NULL,
          "the driver does not tell it for this device"},
+        {"peak_temp_c", device->health.temp_valid ? "nvml_temperature" : NULL,
+         "the driver does not tell it for this device"},
+        {"ecc_uncorrected", device->health.ecc_uncorrected_valid ? "nvml_total_ecc_errors" : NULL,
+         "this device has no ECC memory, or ECC is off"},
+        {"xids", device->health.events_valid ? "nvml_events" : NULL,
+         "the driver does not report events of this device, as of MIG instances"},
     };
     for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
         int before = list->count;

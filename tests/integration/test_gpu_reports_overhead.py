@@ -29,8 +29,11 @@ SECONDS = 60
 
 
 def devices(count: int, load: int = 80) -> str:
+    """Devices that can tell everything."""
     return "".join(
-        f"device {n}\nseries {n} util 0 {load}\nseries {n} mem 0 {100 + n}\n" for n in range(count)
+        f"device {n} ecc=1 remapped_corrected=1\nseries {n} util 0 {load}\n"
+        f"series {n} mem 0 {100 + n}\nseries {n} clock_sm 0 1500\n"
+        for n in range(count)
     )
 
 
@@ -159,3 +162,16 @@ def test_row_81_no_devices_no_block(replay: Replay) -> None:
     assert "gpu" not in result
     assert result["probe"]["notes"] == ["the driver shows no device here"]
     assert amid(replay.calls()) == []
+
+
+def test_the_helper_of_sixteen_devices_is_small(gpu_wrapper: Wrapper, scenario: Scenario) -> None:
+    scenario(devices(16))
+    script = (
+        "sleep 1.2; for pid in $(cat /proc/$PPID/task/*/children); do cat /proc/$pid/status; done"
+    )
+    status = gpu_wrapper.run("sh", "-c", script).stdout
+    helper = status.split("gpu-probe-nvml", 1)[1].split("Name:", 1)[0]
+    resident = re.search(r"VmHWM:\s+(\d+) kB", helper)
+    assert resident is not None
+    assert int(resident[1]) <= 4096
+    assert len(gpu_wrapper.trace()["gpu"]["devices"]) == 16
