@@ -14,13 +14,17 @@ from helpers.wrapper import Wrapper
 REPOSITORY = Path(__file__).resolve().parents[2]
 SAMPLE = json.loads((REPOSITORY / "tests/data/traces/sample-trace.json").read_bytes())
 
-SCENARIO = """
-device 0 name="Mock T4" mem_mib=15360
+SCENARIO = (
+    """
+device 0 name="Mock T4" mem_mib=15360 ecc=1 remapped_corrected=1
 series 0 util 0 75
 series 0 memutil 0 43
 series 0 mem 0 6161
 series 0 throttle 0 0x44
+series 0 clock_sm 0 1500
 """
+    + "event 0 t=61 type=xid data=31\n" * 17
+)
 
 
 @pytest.fixture
@@ -28,7 +32,7 @@ def trace(gpu_wrapper: Wrapper, scenario: Callable[[str], None]) -> dict[str, An
     scenario(SCENARIO)
     options = ["--cgroup", "shared"]  # with the block, whoever else is in the group
     at = str(time.monotonic_ns() - 60 * 10**9)
-    assert gpu_wrapper.run("sleep", "0.8", options=options, NVMLMOCK_T0=at).returncode == 0
+    assert gpu_wrapper.run("sleep", "1.4", options=options, NVMLMOCK_T0=at).returncode == 0
     return gpu_wrapper.trace()
 
 
