@@ -8,7 +8,7 @@ DUTY   := $(DEV)/duty
 # cmake, ninja and clang-format come from the virtual environment.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-NATIVE := $(shell find native tests/native benchmarks -name '*.[ch]' -o -name '*.cmake' -o -name CMakeLists.txt -o -name CMakePresets.json)
+NATIVE := $(shell find native tests/native benchmarks -name '*.[ch]' -o -name '*.def' -o -name '*.cmake' -o -name CMakeLists.txt -o -name CMakePresets.json)
 
 .PHONY: demo test test-native test-asan test-python mock lint format typecheck benchmark truth clean
 

@@ -28,42 +28,33 @@ nvml_return nvmlDeviceGetIndex(nvml_device device, unsigned int *index) {
     return mock_give_number(&call, (unsigned int)call.index, index);
 }
 
-static nvml_return give_pci(const char *function, nvml_device device, nvml_pci_info *pci) {
-    mock_call call = mock_begin_filling(function, device, pci);
+/* Fills the first size bytes of the newest structure: the older ones end earlier. */
+static nvml_return give_pci(const char *function, nvml_device device, void *out, size_t size) {
+    mock_call call = mock_begin_filling(function, device, out);
     if (call.rc == NVML_OK) {
-        *pci = (nvml_pci_info){.domain = (unsigned int)call.device->pci_domain,
-                               .bus = (unsigned int)call.device->pci_bus,
-                               .device = (unsigned int)call.device->pci_device,
-                               .pci_device_id = 0x1eb810de};
-        (void)snprintf(pci->bus_id, sizeof pci->bus_id, "%08X:%02X:%02X.0", pci->domain, pci->bus,
-                       pci->device);
-        (void)snprintf(pci->bus_id_legacy, sizeof pci->bus_id_legacy, "%04X:%02X:%02X.0",
-                       pci->domain & 0xffff, pci->bus, pci->device);
+        nvml_pci_info pci = {.domain = (unsigned int)call.device->pci_domain,
+                             .bus = (unsigned int)call.device->pci_bus,
+                             .device = (unsigned int)call.device->pci_device,
+                             .pci_device_id = 0x1eb810de};
+        (void)snprintf(pci.bus_id, sizeof pci.bus_id, "%08X:%02X:%02X.0", pci.domain, pci.bus,
+                       pci.device);
+        (void)snprintf(pci.bus_id_legacy, sizeof pci.bus_id_legacy, "%04X:%02X:%02X.0",
+                       pci.domain & 0xffff, pci.bus, pci.device);
+        memcpy(out, &pci, size);
     }
     return mock_call_end(&call, call.rc);
 }
 
-nvml_return nvmlDeviceGetPciInfo_v3(nvml_device device, nvml_pci_info *pci) {
-    return give_pci("nvmlDeviceGetPciInfo_v3", device, pci);
-}
-
-/* The older structures end earlier. */
-static nvml_return give_old_pci(const char *function, nvml_device device, void *pci, size_t size) {
-    nvml_pci_info info;
-    nvml_return rc = give_pci(function, device, pci == NULL ? NULL : &info);
-    if (rc == NVML_OK) {
-        memcpy(pci, &info, size);
-    }
-    return rc;
-}
-
 nvml_return nvmlDeviceGetPciInfo(nvml_device device, void *pci) {
-    return give_old_pci("nvmlDeviceGetPciInfo", device, pci,
-                        offsetof(nvml_pci_info, pci_subsystem_id));
+    return give_pci("nvmlDeviceGetPciInfo", device, pci, offsetof(nvml_pci_info, pci_subsystem_id));
 }
 
 nvml_return nvmlDeviceGetPciInfo_v2(nvml_device device, void *pci) {
-    return give_old_pci("nvmlDeviceGetPciInfo_v2", device, pci, offsetof(nvml_pci_info, bus_id));
+    return give_pci("nvmlDeviceGetPciInfo_v2", device, pci, offsetof(nvml_pci_info, bus_id));
+}
+
+nvml_return nvmlDeviceGetPciInfo_v3(nvml_device device, nvml_pci_info *pci) {
+    return give_pci("nvmlDeviceGetPciInfo_v3", device, pci, sizeof *pci);
 }
 
 /* Ends a call about a number that not every device has; negative: it does not. */

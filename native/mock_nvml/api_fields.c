@@ -13,8 +13,11 @@ nvml_return nvmlDeviceGetFieldValues(nvml_device device, int count, nvml_field_v
         nvml_field_value *value = &values[i];
         value->timestamp_us = call.wall_us + call.t_ns / 1000;
         value->latency_us = 0;
-        value->rc = mock_field_value(call.device, value->field_id, call.t_ns, &value->value_type,
-                                     &value->value);
+        value->rc = mock_call_judge_field(&call, value->field_id);
+        if (value->rc == NVML_OK) {
+            value->rc = mock_field_value(call.device, value->field_id, call.t_ns,
+                                         &value->value_type, &value->value);
+        }
     }
     return mock_call_end(&call, call.rc);
 }

@@ -15,10 +15,34 @@ nvml_return nvmlDeviceGetUtilizationRates(nvml_device device, nvml_utilization *
     refuse_divided(&call);
     if (call.rc == NVML_OK) {
         int64_t newest = mock_entry_newest(call.scenario, call.t_ns);
-        rates->gpu = mock_entry_percent(call.scenario, call.device, MOCK_UTIL, newest);
-        rates->memory = mock_entry_percent(call.scenario, call.device, MOCK_MEMUTIL, newest);
+        rates->gpu = mock_entry_mean(call.scenario, call.device, MOCK_UTIL, newest);
+        rates->memory = mock_entry_mean(call.scenario, call.device, MOCK_MEMUTIL, newest);
     }
     return mock_call_end(&call, call.rc);
+}
+
+/* The series behind a type of samples; MOCK_SERIES_COUNT: the device has none. Utilisation is there
+ * on every device, the rest where the scenario has it. */
+static mock_series_kind sampled(const mock_device *device, int type) {
+    mock_series_kind kind = MOCK_SERIES_COUNT;
+    switch (type) {
+    case NVML_SAMPLES_GPU_UTILIZATION:
+        return MOCK_UTIL;
+    case NVML_SAMPLES_MEMORY_UTILIZATION:
+        return MOCK_MEMUTIL;
+    case NVML_SAMPLES_TOTAL_POWER:
+        kind = MOCK_POWER;
+        break;
+    case NVML_SAMPLES_SM_CLOCK:
+        kind = MOCK_CLOCK_SM;
+        break;
+    case NVML_SAMPLES_MEMORY_CLOCK:
+        kind = MOCK_CLOCK_MEM;
+        break;
+    default:
+        return MOCK_SERIES_COUNT;
+    }
+    return device->series[kind].count > 0 ? kind : MOCK_SERIES_COUNT;
 }
 
 /* Without a buffer, count becomes the capacity of the ring. With one, entries newer than last_seen
@@ -33,7 +57,8 @@ nvml_return nvmlDeviceGetSamples(nvml_device device, int type, unsigned long lon
     if (value_type == NULL || (samples != NULL && *count == 0)) {
         return mock_call_end(&call, NVML_E_INVALID_ARGUMENT);
     }
-    if (type != NVML_SAMPLES_GPU_UTILIZATION && type != NVML_SAMPLES_MEMORY_UTILIZATION) {
+    mock_series_kind kind = sampled(call.device, type);
+    if (kind == MOCK_SERIES_COUNT) {
         return mock_call_end(&call, NVML_E_NOT_SUPPORTED);
     }
     *value_type = NVML_VALUE_UNSIGNED_INT;
@@ -41,7 +66,6 @@ nvml_return nvmlDeviceGetSamples(nvml_device device, int type, unsigned long lon
         *count = (unsigned int)call.scenario->ring;
         return mock_call_end(&call, NVML_OK);
     }
-    mock_series_kind kind = type == NVML_SAMPLES_GPU_UTILIZATION ? MOCK_UTIL : MOCK_MEMUTIL;
     *count = mock_ring_read(call.scenario, call.device, kind, call.t_ns, call.base_us, last_seen_us,
                             samples, *count);
     return mock_call_end(&call, *count == 0 ? NVML_E_NOT_FOUND : NVML_OK);

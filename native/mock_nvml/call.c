@@ -182,14 +182,23 @@ static mock_call begin(const char *function, int64_t index, const mock_mig *mig,
         call.wall_us = process_state.wall_us;
         call.t_ns = mock_clock_ns(CLOCK_MONOTONIC) - process_state.t0_ns;
         if (!must_be_initialised || process_state.references > 0) {
-            verdict = mock_rules_judge(call.scenario, process_state.rules, function, index,
-                                       mig == NULL ? -1 : mig->index, call.t_ns);
+            mock_subject subject = {function, index, mig == NULL ? -1 : mig->index, -1};
+            verdict = mock_rules_judge(call.scenario, process_state.rules, &subject, call.t_ns);
         }
     }
     unlock();
     serve(&call, &verdict);
     call.rc = verdict.code;
     return call;
+}
+
+nvml_return mock_call_judge_field(const mock_call *call, unsigned int field) {
+    mock_subject subject = {call->function, call->index, -1, field};
+    lock();
+    mock_verdict verdict =
+        mock_rules_judge(call->scenario, process_state.rules, &subject, call->t_ns);
+    unlock();
+    return verdict.code;
 }
 
 mock_call mock_call_begin_on(const char *function, int64_t index, const mock_mig *mig,

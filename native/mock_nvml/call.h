@@ -36,6 +36,9 @@ mock_call mock_call_begin_handle(const char *function, nvml_device handle);
 /* The same for functions that know MIG devices too. */
 mock_call mock_call_begin_any_handle(const char *function, nvml_device handle);
 
+/* What the rules say of one value of a call about a whole device. */
+nvml_return mock_call_judge_field(const mock_call *call, unsigned int field);
+
 /* Logs the call and returns rc, for `return mock_call_end(&call, rc)`. */
 nvml_return mock_call_end(const mock_call *call, nvml_return rc);
 

@@ -19,10 +19,11 @@ int64_t mock_entry_newest(const mock_scenario *scenario, int64_t t_ns) {
     return floor_divide(t_ns, scenario->period_ms * NS_PER_MS);
 }
 
-unsigned int mock_entry_percent(const mock_scenario *scenario, const mock_device *device,
-                                mock_series_kind kind, int64_t k) {
+unsigned int mock_entry_mean(const mock_scenario *scenario, const mock_device *device,
+                             mock_series_kind kind, int64_t k) {
+    const int64_t scale = kind == MOCK_POWER ? 1000 : 1; /* NVML's power is in mW */
     mock_int128 period_ns = scenario->period_ms * NS_PER_MS;
-    return (unsigned int)(entry_integral(scenario, &device->series[kind], k) /
+    return (unsigned int)(entry_integral(scenario, &device->series[kind], k) * scale /
                           (period_ns * MOCK_MICRO));
 }
 
@@ -55,7 +56,7 @@ unsigned int mock_ring_read(const mock_scenario *scenario, const mock_device *de
         if (entry_present(scenario, device, k, base_us, last_seen_us)) {
             int64_t stamp_us = base_us + k * scenario->period_ms * 1000;
             out[count] = (nvml_sample){.timestamp_us = (unsigned long long)stamp_us};
-            out[count].value.ui = mock_entry_percent(scenario, device, kind, k);
+            out[count].value.ui = mock_entry_mean(scenario, device, kind, k);
             count++;
         }
     }

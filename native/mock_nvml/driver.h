@@ -9,9 +9,9 @@
  * k periods after T0. This is the newest complete entry at t_ns. */
 int64_t mock_entry_newest(const mock_scenario *scenario, int64_t t_ns);
 
-/* Mean of MOCK_UTIL or MOCK_MEMUTIL over the period of entry k, rounded down to whole percent. */
-unsigned int mock_entry_percent(const mock_scenario *scenario, const mock_device *device,
-                                mock_series_kind kind, int64_t k);
+/* Mean of a series over the period of entry k, rounded down to a whole percent, mW or MHz. */
+unsigned int mock_entry_mean(const mock_scenario *scenario, const mock_device *device,
+                             mock_series_kind kind, int64_t k);
 
 /* The entries that the ring holds at t_ns and that end after last_seen_us (0: all of them). Time
  * stamps are base_us plus the end of the period; a driver has none at or before 0. When more than

@@ -28,13 +28,18 @@ static bool strikes(const mock_rule *rule, mock_rule_state *state, int64_t t_ns)
     return true;
 }
 
+static bool is_about(const mock_rule *rule, const mock_subject *subject) {
+    return (rule->device < 0 || rule->device == subject->device) &&
+           (rule->mig < 0 || rule->mig == subject->mig) && rule->field == subject->field &&
+           fnmatch(rule->glob, subject->function, 0) == 0;
+}
+
 mock_verdict mock_rules_judge(const mock_scenario *scenario, mock_rule_state states[MOCK_RULES_MAX],
-                              const char *function, int64_t device, int64_t mig, int64_t t_ns) {
+                              const mock_subject *subject, int64_t t_ns) {
     mock_verdict verdict = {0};
     for (int64_t i = 0; i < scenario->rule_count; i++) {
         const mock_rule *rule = &scenario->rules[i];
-        if ((rule->device >= 0 && rule->device != device) || (rule->mig >= 0 && rule->mig != mig) ||
-            fnmatch(rule->glob, function, 0) != 0 || !strikes(rule, &states[i], t_ns)) {
+        if (!is_about(rule, subject) || !strikes(rule, &states[i], t_ns)) {
             continue;
         }
         if (rule->kind == MOCK_DELAY) {

@@ -17,9 +17,14 @@ typedef struct {
     bool stuck;    /* a sticky rule that has struck */
 } mock_rule_state;
 
-/* Judges a call of function on an instance (-1: none) of a device (-1: none) at t_ns. Of several
- * failures the first in the file decides. */
+/* What is judged: a call, or one value of those that it asks for. */
+typedef struct {
+    const char *function;
+    int64_t device, mig, field; /* number, index and field id; -1: none */
+} mock_subject;
+
+/* Judges at t_ns. Of several failures the first in the file decides. */
 mock_verdict mock_rules_judge(const mock_scenario *scenario, mock_rule_state states[MOCK_RULES_MAX],
-                              const char *function, int64_t device, int64_t mig, int64_t t_ns);
+                              const mock_subject *subject, int64_t t_ns);
 
 #endif

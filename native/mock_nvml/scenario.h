@@ -112,6 +112,7 @@ typedef struct {
     int64_t device, mig, from_ns, to_ns, call_first, call_last;
     int64_t chance_micro, seed; /* strikes that part, in millionths, of these calls */
     int64_t sticky;   /* 1: once it has struck, every call that matches but for the time */
+    int64_t field;    /* of nvmlDeviceGetFieldValues: only this value; -1: the whole call */
     int64_t code;     /* of MOCK_FAIL */
     int64_t delay_us; /* of MOCK_DELAY */
 } mock_rule;

@@ -30,6 +30,7 @@ static mock_rule *new_rule(mock_line *line, mock_scenario *scenario, mock_rule_k
                         .glob = "*",
                         .device = -1,
                         .mig = -1,
+                        .field = -1,
                         .chance_micro = MOCK_MICRO,
                         .seed = 1,
                         .from_ns = INT64_MIN,
@@ -68,6 +69,7 @@ bool mock_read_fail(mock_line *line, mock_scenario *scenario) {
         FIELD_SEED,
         {"sticky", MOCK_FIELD_CHOICE, offsetof(mock_rule, sticky), 0, 0, "0|1"},
         {"call", MOCK_FIELD_CALLS, offsetof(mock_rule, call_first), 0, 0, NULL},
+        {"field", MOCK_FIELD_INTEGER, offsetof(mock_rule, field), 0, 1 << 16, NULL},
         {"code", MOCK_FIELD_CODE, offsetof(mock_rule, code), 0, 0, NULL},
         {0}};
     mock_rule *rule = new_glob_rule(line, scenario, MOCK_FAIL);

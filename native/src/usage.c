@@ -27,7 +27,8 @@ static void add_io(probe_usage *sum, const probe_proc_io *io, int sign) {
 
 /* This process's io file includes all children it has waited for, and its own threads. The
  * measuring thread's share is in that thread's file. That file is read first, so the process's
- * figures already include this reading: the bytes of the file and one call. */
+ * figures already include this reading. Its one call is in the baseline too and needs no
+ * correction; its bytes do, as the file grows with its numbers. */
 static void add_own_io(const probe_usage_reader *reader, probe_usage *sum) {
     probe_proc_io process, thread;
     size_t length = 0;
@@ -37,7 +38,6 @@ static void add_own_io(const probe_usage_reader *reader, probe_usage *sum) {
         return;
     }
     thread.rchar += length;
-    thread.syscr += 1;
     add_io(sum, &process, 1);
     add_io(sum, &thread, -1);
 }

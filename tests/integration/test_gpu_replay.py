@@ -1,6 +1,8 @@
 """Whole tasks through the real NVML session, in virtual time: figures are exact, nothing waits."""
 
 import time
+from itertools import pairwise
+from statistics import mean
 
 import pytest
 
@@ -121,3 +123,18 @@ def test_without_a_device_there_is_no_block_but_a_reason(replay: Replay) -> None
     hidden = replay.run(CONSTANT, seconds=60, CUDA_VISIBLE_DEVICES="-1")
     assert "gpu" not in hidden
     assert hidden["probe"]["scope"]["gpus"] == "cuda_visible_devices"
+
+
+def test_polls_of_rates_are_out_of_step_with_a_load(replay: Replay) -> None:
+    """Polls each second would see one phase of a load that repeats itself each second."""
+    seconds, busy_s = 1800, 0.3
+    load = " ".join(f"{t} 100 {t + busy_s} 0" for t in range(60 + seconds))
+    scenario = f"device 0\nhide nvmlDeviceGetSamples\nseries 0 util {load}\n"
+    [device] = replay.run(scenario, seconds=seconds)["gpu"]["devices"]
+    assert device["utilization_source"] == "nvml_utilization_rates"
+    assert device["pct"] == pytest.approx(100 * busy_s, abs=5)  # 1.1 is to be expected of chance
+    polls = [c.at_s for c in replay.calls() if c.function == "nvmlDeviceGetUtilizationRates"]
+    gaps = [after - before for before, after in pairwise(polls)][2:-1]  # between open and end
+    assert min(gaps) == pytest.approx(0.5, abs=0.05)
+    assert max(gaps) == pytest.approx(1.5, abs=0.05)
+    assert mean(gaps) == pytest.approx(1, abs=0.05)

@@ -254,6 +254,17 @@ def test_only_nvml_names_are_exported(mock_library: Path) -> None:
     assert [name for name in names if not name.startswith("nvml")] == []
 
 
+def test_the_library_has_no_means_to_start_threads_or_to_allocate(mock_library: Path) -> None:
+    """Only stdio and getline do, while a scenario is read."""
+    table = subprocess.run(
+        ["nm", "-D", "--undefined-only", mock_library], capture_output=True, text=True, check=True
+    )
+    names = {line.split()[-1].partition("@")[0] for line in table.stdout.splitlines()}
+    assert {"snprintf", "nanosleep"} <= names
+    means = {"malloc", "calloc", "realloc", "pthread_create", "fork", "dlopen", "opendir"}
+    assert names & means == set()
+
+
 def test_the_mock_says_that_it_is_one(mock_library: Path) -> None:
     version = ctypes.CDLL(str(mock_library)).nvmlMockVersion
     version.restype = ctypes.c_char_p

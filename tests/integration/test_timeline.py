@@ -56,6 +56,8 @@ def test_what_a_command_did_over_time(wrapper: Wrapper) -> None:
     assert timeline["devices"] == []
     cpu_s = sum(pct for pct in metrics["cpu_pct"]["mean"] if pct is not None) / 100 * 0.1
     assert 0.85 <= cpu_s <= 1.35
+    asleep = [pct for pct in metrics["cpu_pct"]["mean"][-8:-1] if pct is not None]
+    assert sum(asleep) < 0.2 * 7 * 100
     assert max(metrics["rss_kib"]["max"]) <= trace["proc"]["rss"]
     assert max(metrics["rss_kib"]["max"]) > 64 << 10
     assert set(metrics["processes"]["max"]) == {1}

@@ -11,54 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from helpers.control_groups import TOUCHER, cgroup_notes, group_of, groups_left
 from helpers.wrapper import Wrapper, ends, read_trace
 
 MIB = 1024 * 1024
 OWN = ("--cgroup", "own")
 SHARED = ("--cgroup", "shared")
-
-# 100 MiB touched, and little else: dd fills its one buffer.
-TOUCHER = ("dd", "if=/dev/zero", "of=/dev/null", "bs=100M", "count=40", "status=none")
-
-
-def group_of(pid: int | str, hierarchy: str) -> Path:
-    """The directory of a process's group; hierarchy is a v1 controller or "" for v2."""
-    for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
-        _, controllers, path = line.split(":", 2)
-        if hierarchy in controllers.split(","):
-            mount = next(
-                fields[4]
-                for fields in map(str.split, Path("/proc/self/mountinfo").read_text().splitlines())
-                if fields[-3] == ("cgroup" if hierarchy else "cgroup2")
-                and (not hierarchy or hierarchy in fields[-1].split(","))
-            )
-            return Path(mount + path)
-    pytest.skip(f"no hierarchy of control groups with {hierarchy or 'v2'}")
-
-
-def groups_left(*parents: Path) -> list[Path]:
-    return [group for parent in parents for group in parent.glob("gpu-probe.*")]
-
-
-@pytest.fixture
-def parent() -> Iterator[Path]:
-    """A v1 memory group of this test, below its own: nobody else is in it."""
-    group = group_of("self", "memory") / f"test-{os.getpid()}"
-    try:
-        group.mkdir()
-    except OSError as error:
-        pytest.skip(f"no permission to make control groups: {error}")
-    yield group
-    for left in groups_left(group):
-        left.rmdir()
-    group.rmdir()
-
-
-@pytest.fixture
-def inside(parent: Path, wrapper: Wrapper) -> Wrapper:
-    """The wrapper, started within that group."""
-    shell = ["sh", "-c", f'echo 0 > {parent}/cgroup.procs && exec "$@"', "sh"]
-    return Wrapper(entry=[*shell, *wrapper.entry], directory=wrapper.directory)
 
 
 @pytest.fixture
@@ -75,11 +33,6 @@ def wait_for(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < deadline, "not within ten seconds"
         time.sleep(0.01)
-
-
-def cgroup_notes(wrapper: Wrapper) -> list[str]:
-    notes: list[str] = wrapper.trace()["probe"]["notes"]
-    return [note for note in notes if note.startswith("cgroup:")]
 
 
 def test_off_reads_nothing(wrapper: Wrapper) -> None:

@@ -29,10 +29,14 @@ static void later_ones_back_off_within_bounds(void) {
     const int64_t elapsed_s[] = {30, 100, 2999, 3000, 10000, 29999, 30000, 100000, 432000};
     for (size_t i = 0; i < sizeof elapsed_s / sizeof elapsed_s[0]; i++) {
         int64_t longest = longest_step(elapsed_s[i] * s), shortest = longest / 11 * 9;
+        int64_t least = INT64_MAX, most = 0;
         for (uint64_t random = 0; random < 201; random++) {
             int64_t step = probe_checkpoint_after(elapsed_s[i] * s, random) - elapsed_s[i] * s;
             CHECK(step >= shortest - 1000000 && step <= longest);
+            least = step < least ? step : least;
+            most = step > most ? step : most;
         }
+        CHECK(least <= shortest + 1000000 && most >= longest - 1000000); /* both bounds are met */
     }
 }
 

@@ -22,7 +22,7 @@ static void read_text(const char *text) {
 }
 
 static unsigned int percent(int64_t k) {
-    return mock_entry_percent(&scenario, &scenario.devices[0], MOCK_UTIL, k);
+    return mock_entry_mean(&scenario, &scenario.devices[0], MOCK_UTIL, k);
 }
 
 static void held_values_integrate_exactly(void) {
@@ -61,6 +61,12 @@ static void slopes_integrate_exactly(void) {
     CHECK_INT(mock_series_integral(load, 0, 14 * MS), 7 * MS * MOCK_MICRO);
     CHECK_INT(mock_series_integral(load, 1 * MS, 13 * MS), 7 * MS * MOCK_MICRO - 142857142858);
     CHECK_INT(mock_series_at(load, 1 * MS), 142857);
+}
+
+static void power_is_sampled_in_mw(void) {
+    read_text("driver period_ms=100\ndevice 0\nseries 0 power 0 12.3456 0.15 24.6912\n");
+    CHECK_INT(mock_entry_mean(&scenario, &scenario.devices[0], MOCK_POWER, 1), 12345);
+    CHECK_INT(mock_entry_mean(&scenario, &scenario.devices[0], MOCK_POWER, 2), 18518);
 }
 
 static void newest_entry_is_the_last_complete_period(void) {
@@ -136,7 +142,8 @@ static void memory_power_and_energy_follow_their_series(void) {
 static mock_rule_state states[MOCK_RULES_MAX];
 
 static mock_verdict judge(const char *function, int64_t device, int64_t t_ms) {
-    return mock_rules_judge(&scenario, states, function, device, -1, t_ms * MS);
+    mock_subject subject = {function, device, -1, -1};
+    return mock_rules_judge(&scenario, states, &subject, t_ms * MS);
 }
 
 static void rules_apply_by_name_device_time_and_count(void) {
@@ -188,8 +195,10 @@ static void a_sticky_fault_stays(void) {
 static void a_fault_may_be_of_one_instance(void) {
     memset(states, 0, sizeof states);
     read_text("device 0\nmig 0 3\nfail * dev=0 mig=3 code=6\n");
-    CHECK_INT(mock_rules_judge(&scenario, states, "nvmlDeviceGetName", 0, 3, 0).code, 6);
-    CHECK_INT(mock_rules_judge(&scenario, states, "nvmlDeviceGetName", 0, 2, 0).code, 0);
+    const mock_subject struck = {"nvmlDeviceGetName", 0, 3, -1};
+    const mock_subject spared = {"nvmlDeviceGetName", 0, 2, -1};
+    CHECK_INT(mock_rules_judge(&scenario, states, &struck, 0).code, 6);
+    CHECK_INT(mock_rules_judge(&scenario, states, &spared, 0).code, 0);
     CHECK_INT(judge("nvmlDeviceGetName", 0, 0).code, 0);
 }
 
@@ -261,6 +270,7 @@ static void samples_keep_to_the_documented_protocol(void) {
 int main(void) {
     held_values_integrate_exactly();
     slopes_integrate_exactly();
+    power_is_sampled_in_mw();
     newest_entry_is_the_last_complete_period();
     the_ring_is_always_full();
     the_ring_may_be_reversed_or_dry();

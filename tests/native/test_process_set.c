@@ -60,6 +60,27 @@ static void marks_are_read_when_they_may_have_risen(void) {
     CHECK_INT(set.descriptors, 0);
 }
 
+static void ignore(void *context, int fd) {
+    (void)context;
+    (void)fd;
+}
+
+/* More than there is room for, but never two at once. */
+static void the_place_of_an_ended_process_is_free_again(void) {
+    probe_process_set_open(&set, root, 64);
+    for (int pid = 1000; pid < 1000 + 2 * PROBE_KEPT_PROCESSES; pid++) {
+        char name[64];
+        (void)snprintf(name, sizeof name, "%d/task/%d/children", pid, pid);
+        put(name, "");
+        probe_process_set_begin(&set);
+        probe_process_set_visit(&set, pid, ignore, NULL);
+        probe_process_set_end(&set);
+        CHECK_INT(set.descriptors, 2); /* its directory and its children; none of those before */
+    }
+    probe_process_set_close(&set);
+    CHECK_INT(set.descriptors, 0);
+}
+
 static void threads_come_and_go(void) {
     probe_process_set_open(&set, root, 64);
     put("40/task/40/children", "41 ");
@@ -155,6 +176,7 @@ static void an_ended_process_is_let_go(void) {
 int main(void) {
     make_root();
     marks_are_read_when_they_may_have_risen();
+    the_place_of_an_ended_process_is_free_again();
     threads_come_and_go();
     a_full_set_loses_nothing();
     an_ended_process_is_let_go();

@@ -4,6 +4,7 @@
 #include "usage.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -21,6 +22,15 @@ static void write_bytes(size_t bytes) {
             _exit(9);
         }
         bytes -= part;
+    }
+    (void)close(fd);
+}
+
+static void read_bytes(size_t bytes) {
+    static char block[4096];
+    int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+    if (bytes > sizeof block || read(fd, block, bytes) != (ssize_t)bytes) {
+        _exit(9);
     }
     (void)close(fd);
 }
@@ -48,6 +58,7 @@ static void write_a_little(void) {
         ballast[i] = 1;
     }
     write_bytes(10007);
+    read_bytes(1009);
 }
 
 static void burn_and_write(void) {
@@ -69,15 +80,15 @@ static void short_children_are_counted_to_the_byte(void) {
     for (int i = 0; i < 50; i++) {
         child(write_a_little);
     }
-    write_bytes(123456); /* this process's own: not the task's */
+    write_bytes(12345678); /* this process's own: not the task's, and longer numbers in its file */
     probe_usage_read(&reader, &none, &usage);
     CHECK(usage.io_valid);
     probe_usage_close(&reader);
     CHECK_INT(reader.process_io, -1);
     CHECK_INT(usage.io[1], 50 * 10007);
-    CHECK_INT(usage.io[3], 50 * 3); /* 4096 + 4096 + the rest */
-    CHECK_INT(usage.io[0], 0);      /* what this measuring reads is not the task's */
-    CHECK_INT(usage.io[2], 0);
+    CHECK_INT(usage.io[3], 50 * 3);    /* 4096 + 4096 + the rest */
+    CHECK_INT(usage.io[0], 50 * 1009); /* what this measuring reads is not the task's */
+    CHECK_INT(usage.io[2], 50);
 }
 
 static void cpu_time_is_that_of_the_children(void) {
@@ -112,6 +123,7 @@ static void a_live_child_counts_with_what_it_shows(void) {
     probe_usage_open(&reader, "/proc", PROBE_SCOPE_DESCENDANTS, &none);
     pid_t pid = fork();
     if (pid == 0) {
+        burn_ms(60);
         write_bytes(5000);
         (void)!write(ready[1], &byte, 1);
         (void)!read(done[0], &byte, 1);
@@ -122,10 +134,15 @@ static void a_live_child_counts_with_what_it_shows(void) {
     probe_usage live, final;
     probe_usage_read(&reader, &tree, &live);
     CHECK_INT(live.io[1], 5001);
+    CHECK(live.cpu_usec >= 40000 && live.cpu_usec < 120000); /* in ticks, user and system */
+    CHECK_INT(live.alive, 1);
+    int64_t cpu_usec = probe_usage_read_cpu(&reader, &tree);
+    CHECK(cpu_usec >= live.cpu_usec && cpu_usec < 120000);
     CHECK_INT(write(done[1], &byte, 1), 1);
     CHECK_INT(waitpid(pid, NULL, 0), pid);
     probe_usage_read(&reader, &none, &final);
     CHECK_INT(final.io[1], 5001);
+    CHECK(final.cpu_usec >= 60000 && final.cpu_usec < 120000);
 }
 
 static void an_excluded_child_leaves_nothing(void) {
@@ -153,6 +170,34 @@ static void an_excluded_child_leaves_nothing(void) {
     CHECK_INT(usage.voluntary, 0);
 }
 
+static void *burn_beside(void *unused) {
+    int64_t until = probe_clock_thread_ns() + 60 * PROBE_NS_PER_MS;
+    while (probe_clock_thread_ns() < until) {
+    }
+    write_bytes(5003);
+    return unused;
+}
+
+/* Of the threads, all but the measuring one; without the scope, none. */
+static void other_threads_count_when_the_process_is_the_task(void) {
+    probe_usage_reader process, descendants;
+    probe_usage usage;
+    pthread_t thread;
+    probe_usage_open(&process, "/proc", PROBE_SCOPE_PROCESS, &none);
+    probe_usage_open(&descendants, "/proc", PROBE_SCOPE_DESCENDANTS, &none);
+    CHECK_INT(pthread_create(&thread, NULL, burn_beside, NULL), 0);
+    CHECK_INT(pthread_join(thread, NULL), 0);
+    (void)burn_beside(NULL); /* this thread's own */
+    probe_usage_read(&process, &none, &usage);
+    CHECK(usage.cpu_usec >= 59000 && usage.cpu_usec < 110000);
+    CHECK_INT(usage.io[1], 5003);
+    int64_t cpu_usec = probe_usage_read_cpu(&process, &none);
+    CHECK(cpu_usec >= 59000 && cpu_usec < 110000);
+    probe_usage_read(&descendants, &none, &usage);
+    CHECK_INT(usage.cpu_usec, 0);
+    CHECK_INT(probe_usage_read_cpu(&descendants, &none), 0);
+}
+
 static void the_process_itself_counts_when_it_is_the_task(void) {
     probe_usage_reader reader;
     probe_usage usage;
@@ -170,5 +215,6 @@ int main(void) {
     a_live_child_counts_with_what_it_shows();
     an_excluded_child_leaves_nothing();
     the_process_itself_counts_when_it_is_the_task();
+    other_threads_count_when_the_process_is_the_task();
     return check_failures();
 }
