@@ -3,24 +3,24 @@ PYTHON ?= python3
 BIN    := .venv/bin
 DEV    := build/dev
 MOCK   := $(DEV)/mock_nvml/libnvidia-ml.so.1
-DUTY   := $(DEV)/duty
+WORKLOADS := $(DEV)/duty $(DEV)/vram_ramp $(DEV)/train
 
 # cmake, ninja and clang-format come from the virtual environment.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-NATIVE := $(shell find native tests/native benchmarks -name '*.[ch]' -o -name '*.def' -o -name '*.cmake' -o -name CMakeLists.txt -o -name CMakePresets.json)
+NATIVE := $(shell find native tests/native tests/helpers benchmarks -name '*.[ch]' -o -name '*.def' -o -name '*.cmake' -o -name CMakeLists.txt -o -name CMakePresets.json)
 
-.PHONY: demo test test-native test-asan test-python mock lint format typecheck benchmark truth clean
+.PHONY: demo test test-native test-asan test-python mock workloads gpu-truth lint format typecheck benchmark truth clean
 
-demo: .venv/installed $(DEV)/built $(DUTY)
-	@GPU_BENCH=$(CURDIR)/$(BIN)/gpu-bench DUTY=$(CURDIR)/$(DUTY) MOCK=$(CURDIR)/$(MOCK) bash benchmarks/demo.sh
+demo: .venv/installed $(DEV)/built $(DEV)/duty
+	@GPU_BENCH=$(CURDIR)/$(BIN)/gpu-bench DUTY=$(CURDIR)/$(DEV)/duty MOCK=$(CURDIR)/$(MOCK) bash benchmarks/demo.sh
 
 test: test-native test-python
 
 test-native: $(DEV)/built
 	cd native && ctest --preset dev
 
-test-python: .venv/installed $(DEV)/built
+test-python: .venv/installed $(DEV)/built $(WORKLOADS)
 	$(BIN)/python -m pytest
 
 # The C part again, under AddressSanitizer and UndefinedBehaviorSanitizer.
@@ -30,6 +30,13 @@ test-asan: .venv/installed
 # The mock driver's path, and nothing else, on stdout.
 mock: $(DEV)/built
 	@echo $(CURDIR)/$(MOCK)
+
+# Loads for a GPU, of which is known what they use: a C compiler is all that this needs.
+workloads: $(WORKLOADS)
+
+# On a machine with an NVIDIA GPU: what is true there, beside what we say. Results in out/gpu_truth.
+gpu-truth: .venv/installed $(DEV)/built $(WORKLOADS)
+	@PYTHON=$(CURDIR)/$(BIN)/python bash benchmarks/gpu_truth.sh --out out/gpu_truth
 
 benchmark: .venv/installed $(DEV)/built
 	cd native && cmake --preset glibc >/dev/null && cmake --build --preset glibc >/dev/null
@@ -42,7 +49,7 @@ lint: .venv/installed
 	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/ruff format --check src tests benchmarks
 	$(BIN)/lint-imports
-	$(BIN)/clang-format --dry-run --Werror $$(git ls-files 'native/*.[ch]' 'tests/native/*.[ch]' 'benchmarks/*.[ch]')
+	$(BIN)/clang-format --dry-run --Werror $$(git ls-files 'native/*.[ch]' 'tests/*.[ch]' 'benchmarks/*.[ch]')
 
 typecheck: .venv/installed
 	$(BIN)/mypy
@@ -50,7 +57,7 @@ typecheck: .venv/installed
 format: .venv/installed
 	$(BIN)/ruff check --fix src tests benchmarks
 	$(BIN)/ruff format src tests benchmarks
-	$(BIN)/clang-format -i $$(git ls-files 'native/*.[ch]' 'tests/native/*.[ch]' 'benchmarks/*.[ch]')
+	$(BIN)/clang-format -i $$(git ls-files 'native/*.[ch]' 'tests/*.[ch]' 'benchmarks/*.[ch]')
 
 clean:
 	rm -rf .venv build demo
@@ -65,7 +72,12 @@ $(DEV)/built: .venv/installed $(NATIVE)
 	@cd native && cmake --preset dev >&2 && cmake --build --preset dev >&2
 	@touch $@
 
-DUTY_SOURCES := benchmarks/workloads/duty.c benchmarks/workloads/cuda_spinner.c
+LOADS := benchmarks/workloads
+CUDA  := $(LOADS)/cuda_driver.c $(LOADS)/workload.c
 
-$(DUTY): $(DUTY_SOURCES) | $(DEV)/built
-	@$(CC) -std=c11 -O2 -D_GNU_SOURCE -Wall -Wextra $(DUTY_SOURCES) -o $@ -ldl -lm
+$(DEV)/duty: $(LOADS)/duty.c $(LOADS)/cuda_spinner.c $(CUDA)
+$(DEV)/vram_ramp: $(LOADS)/vram_ramp.c $(CUDA)
+$(DEV)/train: $(LOADS)/train.c $(LOADS)/gemm.c $(CUDA)
+$(WORKLOADS): $(wildcard $(LOADS)/*.h)
+	@mkdir -p $(DEV)
+	@$(CC) -std=c11 -O2 -D_GNU_SOURCE -Wall -Wextra $(filter %.c,$^) -o $@ -ldl -lm

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from helpers.replay import Replay
+from helpers.workloads import Workloads
 from helpers.wrapper import Wrapper
 from probe._executables import find_executable
 
@@ -25,6 +26,8 @@ ENGINES = (
     "NVMLMOCK_",
     "GPU_PROBE_NVML",
     "GPU_PROBE_COPY_TO",
+    "FAKE_CUDA_",
+    "GPU_TRUTH_",
 )
 KINDS = ("unit", "integration", "contract", "gpu")
 
@@ -82,6 +85,16 @@ def truth() -> Path:
     path = BUILD / "truth"
     assert path.exists(), f"{path} is not built: run make mock"
     return path
+
+
+@pytest.fixture
+def workloads(tmp_path: Path) -> Workloads:
+    """The GPU workloads, and the fake CUDA driver."""
+    for path in (BUILD / "duty", BUILD / "vram_ramp", BUILD / "train"):
+        assert path.exists(), f"{path} is not built: run make workloads"
+    library = BUILD / "fake_cuda" / "libcuda.so.1"
+    assert library.exists(), f"{library} is not built: run make mock"
+    return Workloads(build=BUILD, library=library, leaks=tmp_path / "leaks")
 
 
 @pytest.fixture

@@ -29,16 +29,17 @@ probe_session *probe_session_start(const probe_session_config *config, char *err
  * the same time, but not while or after one stops the session. */
 int64_t probe_session_snapshot(probe_session *session, char *json, size_t size);
 
-/* Takes the last readings, writes the final trace, ends the thread. Returns the length of the final
- * trace, which is copied to json, or -1. Call it once. In a forked child, which has no such thread,
- * it only returns -1. */
+/* Takes the last readings, writes the final trace, ends the thread. A file system that does not
+ * answer delays that by two seconds at most; then a thread that hangs in it stays behind. Returns
+ * the length of the final trace, which is copied to json, or -1. Call it once. In a forked child,
+ * which has no such thread, it only returns -1. */
 int64_t probe_session_stop(probe_session *session, char *json, size_t size);
 
 /* Why the last trace could not be written, one sentence; empty if it was. Valid until
  * probe_session_free. */
 const char *probe_session_file_error(const probe_session *session);
 
-/* Frees a stopped session. */
+/* Frees a stopped session; but for the memory that a hanging write still needs. */
 void probe_session_free(probe_session *session);
 
 /* Room that every trace fits into, bytes. */

@@ -3,6 +3,7 @@
 #include "cgroup_limits.h"
 #include "file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -41,12 +42,28 @@ static bool contains_word(const char *text, const char *word) {
     return false;
 }
 
+/* Returns errno. */
+static int control_subtree(const char *parent, const char *change) {
+    char path[PATH_MAX];
+    if (probe_path_join(path, sizeof path, parent, "cgroup.subtree_control") != PROBE_OK) {
+        return ENAMETOOLONG;
+    }
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    int code = fd < 0 ? errno : 0;
+    if (code == 0 && write(fd, change, strlen(change)) < 0) {
+        code = errno;
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return code;
+}
+
 /* On v2, a group shows memory figures only if its parent hands the controller down, and a parent
  * with processes of its own (the wrapper is one) may not, but for the root. Only memory: with the
  * cpu controller the task would compete as one with its neighbours. NULL, or why not. */
-static const char *hand_memory_down(const char *parent) {
+static const char *hand_memory_down(const char *parent, char handed_down[PATH_MAX]) {
     char text[512];
-    char path[PATH_MAX];
     if (!probe_cgroup_text(parent, "cgroup.controllers", text, sizeof text) ||
         !contains_word(text, "memory")) {
         return "the memory controller is not available in the wrapper's group";
@@ -55,16 +72,9 @@ static const char *hand_memory_down(const char *parent) {
         contains_word(text, "memory")) {
         return NULL;
     }
-    if (probe_path_join(path, sizeof path, parent, "cgroup.subtree_control") != PROBE_OK) {
-        return strerror(ENAMETOOLONG);
-    }
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
-    int code = fd < 0 ? errno : 0;
-    if (code == 0 && write(fd, "+memory", strlen("+memory")) < 0) {
-        code = errno;
-    }
-    if (fd >= 0) {
-        (void)close(fd);
+    int code = control_subtree(parent, "+memory");
+    if (code == 0) {
+        strcpy(handed_down, parent);
     }
     return code == 0       ? NULL
            : code == EBUSY ? "the wrapper's group has processes, so it cannot hand the memory "
@@ -136,7 +146,8 @@ static void make_beside(probe_cgroup_own *own, probe_own_hierarchy which, char *
 }
 
 /* Where the memory controller is, as a writable group that is the wrapper's. NULL, or why not. */
-static const char *choose_parent(const probe_cgroup_paths *paths, const char **parent) {
+static const char *choose_parent(const probe_cgroup_paths *paths, const char **parent,
+                                 char handed_down[PATH_MAX]) {
     char text[64];
     bool v1 = paths->memory[0] != '\0' &&
               probe_cgroup_text(paths->memory, "memory.usage_in_bytes", text, sizeof text);
@@ -148,7 +159,7 @@ static const char *choose_parent(const probe_cgroup_paths *paths, const char **p
         return would_escape_a_limit(*parent) ? "the wrapper's group does not hand its limit down"
                                              : NULL;
     }
-    return hand_memory_down(*parent);
+    return hand_memory_down(*parent, handed_down);
 }
 
 void probe_cgroup_own_open(probe_cgroup_own *own, const char *proc_root, const char *fs_root) {
@@ -164,7 +175,7 @@ void probe_cgroup_own_open(probe_cgroup_own *own, const char *proc_root, const c
         return;
     }
     probe_cgroup_maker_name(&self, own->name);
-    const char *why = choose_parent(&own->paths, &parent);
+    const char *why = choose_parent(&own->paths, &parent, own->handed_down);
     if (why == NULL) {
         probe_cgroup_remove_stale(parent, proc_root, &self);
         int code = make(own, PROBE_OWN_MEMORY, parent);
@@ -226,4 +237,27 @@ void probe_cgroup_own_close(probe_cgroup_own *own) {
         own->parent[i][0] = '\0';
     }
     own->active = false;
+}
+
+static bool has_groups(const char *parent) {
+    bool any = false;
+    DIR *entries = opendir(parent);
+    for (const struct dirent *entry; entries != NULL && (entry = readdir(entries)) != NULL;) {
+        struct stat at;
+        any = any || (entry->d_name[0] != '.' &&
+                      fstatat(dirfd(entries), entry->d_name, &at, AT_SYMLINK_NOFOLLOW) == 0 &&
+                      S_ISDIR(at.st_mode));
+    }
+    if (entries != NULL) {
+        (void)closedir(entries);
+    }
+    return any;
+}
+
+void probe_cgroup_own_forget(probe_cgroup_own *own) {
+    probe_cgroup_own_close(own);
+    if (own->handed_down[0] != '\0' && !has_groups(own->handed_down)) {
+        (void)control_subtree(own->handed_down, "-memory");
+    }
+    own->handed_down[0] = '\0';
 }

@@ -19,8 +19,9 @@ typedef enum {
 enum { PROBE_OWN_NOTES = 2 };
 
 typedef struct {
-    bool active;              /* the memory group exists; false: there is none at all */
-    probe_cgroup_paths paths; /* what a reader reads */
+    char handed_down[PATH_MAX]; /* we let this group hand the memory controller down; or empty */
+    bool active;                /* the memory group exists; false: there is none at all */
+    probe_cgroup_paths paths;   /* what a reader reads */
     char name[PROBE_CGROUP_NAME_SIZE];
     char parent[PROBE_OWN_COUNT][PATH_MAX]; /* the wrapper's own; empty: no group of ours there */
     int procs[PROBE_OWN_COUNT]; /* cgroup.procs of the groups: who writes "0" enters; -1: none */
@@ -38,5 +39,9 @@ bool probe_cgroup_own_entered(probe_cgroup_own *own, const int errors[PROBE_OWN_
 /* The task has ended: moves what it left running back to the wrapper's groups, and removes its own.
  * Does nothing the second time, or without groups. */
 void probe_cgroup_own_close(probe_cgroup_own *own);
+
+/* The same for whoever only wanted to know whether it can be done: what was handed down is taken
+ * back, unless there are other groups by now. */
+void probe_cgroup_own_forget(probe_cgroup_own *own);
 
 #endif

@@ -1,7 +1,9 @@
 #include "check.h"
 
+#include "check_cgroup.h"
 #include "check_gpu.h"
-#include "check_host.h"
+#include "check_proc.h"
+#include "check_trace.h"
 #include "json.h"
 #include <stdio.h>
 #include <string.h>
@@ -105,11 +107,13 @@ static void write_text(const probe_check_list *list, char *out, size_t size) {
 
 void probe_check_run(const probe_check_config *config, bool json, char *out, size_t size) {
     static probe_check_list list; /* some 50 KiB: not for the stack */
+    static probe_check_cgroup_state cgroup;
     list.count = 0;
-    probe_check_trace_place(&list, config);
+    probe_check_trace(&list, config);
+    probe_check_cgroup_open(&cgroup, config); /* before the helper is in the group */
     probe_check_proc(&list, config);
     probe_check_gpu(&list, config);
-    probe_check_cgroup(&list, config);
+    probe_check_cgroup(&list, &cgroup, config);
     if (json) {
         write_json(&list, out, size);
     } else {

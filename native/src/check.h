@@ -2,6 +2,7 @@
 #ifndef PROBE_CHECK_RUN_H
 #define PROBE_CHECK_RUN_H
 
+#include "cgroup_mode.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,6 +13,7 @@ typedef struct {
     const char *proc_root, *fs_root, *dev_root;                    /* "/proc", "", "/dev" */
     const char *workdir, *trace_file, *helper_path, *nvml_library; /* as for a measurement */
     int64_t interval_ns;
+    probe_cgroup_mode cgroup_mode;
 } probe_check_config;
 
 typedef struct {

@@ -5,6 +5,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+enum { ENOUGH = 64 }; /* before the command starts */
+
 static void close_range_quietly(int from, int to) {
 #ifdef SYS_close_range
     if (from > to || syscall(SYS_close_range, (unsigned int)from, (unsigned int)to, 0U) == 0) {
@@ -33,4 +35,26 @@ void probe_descriptors_keep(const int *kept, size_t count) {
         close_range_quietly(from, next - 1);
         from = next + 1;
     }
+}
+
+void probe_descriptors_raise(rlim_t enough) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < enough) {
+        limit.rlim_cur = limit.rlim_max < enough ? limit.rlim_max : enough;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+bool probe_descriptors_begin(struct rlimit *before, bool *raised) {
+    *raised = false;
+    if (getrlimit(RLIMIT_NOFILE, before) != 0 || before->rlim_cur >= ENOUGH) {
+        return true;
+    }
+    const struct rlimit enough = {ENOUGH, before->rlim_max < ENOUGH ? ENOUGH : before->rlim_max};
+    *raised = true;
+    if (setrlimit(RLIMIT_NOFILE, &enough) == 0) { /* a hard limit, only with the privilege */
+        return true;
+    }
+    probe_descriptors_raise(before->rlim_max);
+    return before->rlim_max >= PROBE_DESCRIPTORS_FEWEST;
 }

@@ -59,6 +59,7 @@ static void reap(probe_measurement *m, probe_task *task, int64_t *end_ns) {
     while ((event = probe_task_next_child(task, &pid, &stop)) != PROBE_CHILD_NONE) {
         if (event == PROBE_CHILD_STOPPED) {
             probe_task_stop_as(task, stop);
+            m->sampler.excluded[PROBE_EXCLUDED_WATCHER] = task->watcher;
             continue;
         }
         probe_proc_io io;
@@ -77,6 +78,7 @@ static void reap(probe_measurement *m, probe_task *task, int64_t *end_ns) {
         }
         if (ours) {
             probe_measurement_reaped(m, pid, &usage, io_read ? &io : NULL);
+            task->watcher = pid == task->watcher ? 0 : task->watcher;
         } else if (pid == task->pid) {
             task->ended = true;
             task->status = status;
@@ -192,17 +194,6 @@ static int spawn(probe_task *task, probe_measurement *m, char **command) {
     return code;
 }
 
-/* Room for descriptors that samples keep. The command has been started: it does not inherit this.
- */
-static void raise_descriptor_limit(void) {
-    struct rlimit limit;
-    const rlim_t enough = DESCRIPTORS + DESCRIPTORS_SPARE;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < enough) {
-        limit.rlim_cur = limit.rlim_max < enough ? limit.rlim_max : enough;
-        (void)setrlimit(RLIMIT_NOFILE, &limit);
-    }
-}
-
 /* What can be kept without running out. */
 static int kept_descriptors(void) {
     struct rlimit limit;
@@ -213,19 +204,26 @@ static int kept_descriptors(void) {
     return room < DESCRIPTORS ? (int)room : DESCRIPTORS;
 }
 
-/* Becomes the command: it is measured by another wrapper, outside or inside. */
-static int stand_aside(const probe_options *options) {
+static void explain_limit(const struct rlimit *limit) {
+    char text[160];
+    (void)snprintf(text, sizeof text,
+                   "gpu-probe: no trace: %u open files at most (ulimit -Hn) are too few, %d are "
+                   "needed; the command runs unmeasured\n",
+                   (unsigned int)limit->rlim_max, PROBE_DESCRIPTORS_FEWEST);
+    probe_say(2, text);
+}
+
+/* Becomes the command: it is measured by another wrapper, outside or inside, or cannot be. */
+static int stand_aside(const probe_options *options, const struct rlimit *descriptors) {
+    if (descriptors != NULL) {
+        (void)setrlimit(RLIMIT_NOFILE, descriptors);
+    }
     return explain_exec_failure(2, probe_task_become(options->command), options->command[0]);
 }
 
-static int run(const probe_options *options) {
-    if (probe_nextflow_measures_inside(options->command)) {
-        return stand_aside(options);
-    }
-    static probe_measurement m; /* some 250 KiB, of which a short task touches little */
-    static char helper[PATH_MAX];
-    probe_task task;
-    const probe_measurement_config config = {
+/* But for the helper, which can be looked for when the command runs. */
+static probe_measurement_config configure(const probe_options *options) {
+    return (probe_measurement_config){
         .workdir = options->workdir,
         .trace_file = options->trace_file,
         .copy_to = options->copy_to,
@@ -236,14 +234,41 @@ static int run(const probe_options *options) {
         .timeline = options->timeline,
         .budget_ppm = options->budget_ppm,
         .max_descriptors = kept_descriptors(),
+        .start_writer = probe_trace_writer_process,
     };
+}
+
+static probe_outcome outcome_of(int status) {
+    return (probe_outcome){
+        .exited = WIFEXITED(status),
+        .exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 0,
+        .signalled = WIFSIGNALED(status),
+        .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
+    };
+}
+
+static int run(const probe_options *options) {
+    struct rlimit limit;
+    bool raised, enough = probe_descriptors_begin(&limit, &raised);
+    const struct rlimit *inherited = raised ? &limit : NULL;
+    if (!enough && !options->quiet) {
+        explain_limit(&limit);
+    }
+    if (!enough || probe_nextflow_measures_inside(options->command)) {
+        return stand_aside(options, inherited);
+    }
+    static probe_measurement m; /* some 250 KiB, of which a short task touches little */
+    static char helper[PATH_MAX];
+    probe_task task;
+    const probe_measurement_config config = configure(options);
     if (!probe_measurement_open(&m, &config)) {
         probe_measurement_close(&m);
-        return stand_aside(options);
+        return stand_aside(options, inherited);
     }
     probe_last_words words = {0};
     probe_audience ears = probe_audience_choose(options);
     probe_task_prepare(&task);
+    task.descriptors = inherited;
     probe_measurement_start(&m);
     int code = spawn(&task, &m, options->command);
     if (code != 0) {
@@ -251,7 +276,7 @@ static int run(const probe_options *options) {
         return explain_exec_failure(2, code, options->command[0]);
     }
     drop_inherited(&m, &ears);
-    raise_descriptor_limit();
+    probe_descriptors_raise(DESCRIPTORS + DESCRIPTORS_SPARE);
     m.config.helper_path = find_helper(helper, sizeof helper) ? helper : NULL;
     probe_measurement_begin(&m);
     int64_t end_ns = watch(&m, &task, &ears, &words);
@@ -259,12 +284,7 @@ static int run(const probe_options *options) {
         probe_measurement_close(&m);
         return explain_exec_failure(ears.fd, *task.exec_errno, options->command[0]);
     }
-    const probe_outcome outcome = {
-        .exited = WIFEXITED(task.status),
-        .exit_status = WIFEXITED(task.status) ? WEXITSTATUS(task.status) : 0,
-        .signalled = WIFSIGNALED(task.status),
-        .signal = WIFSIGNALED(task.status) ? WTERMSIG(task.status) : 0,
-    };
+    const probe_outcome outcome = outcome_of(task.status);
     probe_measurement_finish(&m, end_ns, &outcome);
     conclude(&m, ears, &words);
     probe_measurement_close(&m);
@@ -282,6 +302,7 @@ static int check(const probe_options *options) {
         .helper_path = find_helper(helper, sizeof helper) ? helper : NULL,
         .nvml_library = options->nvml_library,
         .interval_ns = options->interval_ns,
+        .cgroup_mode = options->cgroup_mode,
     };
     probe_check_run(&config, options->json, text, sizeof text);
     probe_say(1, text);

@@ -36,7 +36,7 @@ static void open_place(probe_measurement *m) {
     m->file_error = m->place.error;
     m->trace.job = &m->place.job;
     m->trace.within = m->place.within;
-    probe_trace_writer_open(&m->writer, probe_trace_place_deliver, &m->place, false);
+    probe_trace_writer_open(&m->writer, probe_trace_place_deliver, &m->place, NULL);
 }
 
 bool probe_measurement_open(probe_measurement *m, const probe_measurement_config *config) {
@@ -48,6 +48,7 @@ bool probe_measurement_open(probe_measurement *m, const probe_measurement_config
     m->timeline = NULL;
     m->timeline_note[0] = '\0';
     m->own.active = false;
+    m->awaited = m->abandoned = false;
     probe_trace_make_run_id(m->trace.run_id);
     m->random = strtoull(m->trace.run_id + 16, NULL, 16);
     open_place(m);
@@ -100,8 +101,10 @@ void probe_measurement_entered(probe_measurement *m, const int errors[PROBE_OWN_
 void probe_measurement_begin(probe_measurement *m) {
     probe_sampler_step(&m->sampler, probe_clock_mono_ns());
     probe_sampler_settle(&m->sampler);
-    if (is_wrapper(m) && probe_trace_place_may_hang(&m->place)) {
-        probe_trace_writer_open(&m->writer, probe_trace_place_deliver, &m->place, true);
+    probe_trace_place_sign(&m->place, &m->sampler.host);
+    if (m->config.start_writer != NULL && probe_trace_place_may_hang(&m->place)) {
+        probe_trace_writer_open(&m->writer, probe_trace_place_deliver, &m->place,
+                                m->config.start_writer);
         m->sampler.excluded[PROBE_EXCLUDED_WRITER] = m->writer.pid;
     }
     if (m->config.helper_path != NULL) {
@@ -187,12 +190,13 @@ void probe_measurement_finish(probe_measurement *m, int64_t end_ns, const probe_
     close_own(m); /* before the trace, which tells what went wrong */
     probe_publish(m, end_ns);
     if (is_wrapper(m) && m->file_error.status != PROBE_OK && m->json_length > 0) {
-        probe_trace_place_rescue(&m->place, m->json, m->json_length);
+        probe_publish_rescue(m);
     }
 }
 
 bool probe_measurement_owns(const probe_measurement *m, pid_t pid) {
-    return pid > 0 && (pid == m->gpu.pid || pid == m->writer.pid);
+    return pid > 0 && (pid == m->gpu.pid || pid == m->writer.pid ||
+                       pid == m->sampler.excluded[PROBE_EXCLUDED_WATCHER]);
 }
 
 void probe_measurement_reaped(probe_measurement *m, pid_t pid, const struct rusage *usage,
@@ -201,6 +205,8 @@ void probe_measurement_reaped(probe_measurement *m, pid_t pid, const struct rusa
     if (pid == m->gpu.pid) {
         m->gpu.pid = 0;
         m->sampler.excluded[PROBE_EXCLUDED_HELPER] = 0;
+    } else if (pid == m->sampler.excluded[PROBE_EXCLUDED_WATCHER]) {
+        m->sampler.excluded[PROBE_EXCLUDED_WATCHER] = 0;
     } else {
         probe_trace_writer_lost(&m->writer);
         m->writer.pid = 0;
@@ -214,6 +220,8 @@ void probe_measurement_close(probe_measurement *m) {
     probe_timeline_feed_close(m->timeline);
     m->timeline = NULL;
     probe_sampler_close(&m->sampler);
-    probe_trace_writer_close(&m->writer);
-    probe_trace_place_close(&m->place);
+    m->abandoned = !probe_trace_writer_close(&m->writer);
+    if (!m->abandoned) {
+        probe_trace_place_close(&m->place);
+    }
 }

@@ -22,9 +22,10 @@ typedef struct {
     probe_usage_scope scope;
     int64_t interval_ns;
     probe_cgroup_mode cgroup_mode;
-    bool timeline;       /* also write timeline.json beside the trace */
-    int64_t budget_ppm;  /* share of one CPU that sampling may take; 0: no limit */
-    int max_descriptors; /* that samples may keep open */
+    bool timeline;                  /* also write timeline.json beside the trace */
+    int64_t budget_ppm;             /* share of one CPU that sampling may take; 0: no limit */
+    int max_descriptors;            /* that samples may keep open */
+    probe_trace_start start_writer; /* where a file system may hang; NULL: by own hands */
 } probe_measurement_config;
 
 /* How a command ended; zero for in-process use. */
@@ -44,6 +45,8 @@ typedef struct {
     probe_trace trace;             /* as of the last checkpoint or the end */
     probe_timeline_feed *timeline; /* NULL: none */
     char timeline_note[192];       /* why there is none, or no newer one */
+    bool awaited;                  /* checkpoints are waited for, as the final trace is */
+    bool abandoned;                /* closed while a thread was writing: this memory must stay */
     int64_t next_checkpoint_ns;
     uint64_t random;        /* state of the schedule's jitter */
     uint64_t oom_kills;     /* of the task's group, as of the last sample */

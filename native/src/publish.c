@@ -10,6 +10,9 @@
 /* How long a finished task may be kept waiting for a file system that does not answer. */
 static const int file_wait_ms = 2000;
 
+/* And for the second one, if that answers neither. */
+static const int rescue_wait_ms = 1000;
+
 /* Why there are no GPU figures, or fewer; empty: nothing to say. */
 static const char *gpu_note(const probe_gpu_reader *gpu, bool final) {
     if (gpu->note[0] != '\0') {
@@ -101,10 +104,10 @@ static void send_parcel(probe_measurement *m, probe_trace_parcel *parcel) {
     }
     parcel->trace = m->json;
     parcel->trace_length = m->json_length;
-    bool answered =
-        probe_trace_writer_send(&m->writer, &m->place, parcel, parcel->final ? file_wait_ms : 0);
+    int wait_ms = parcel->final || m->awaited ? file_wait_ms : 0;
+    bool answered = probe_trace_writer_send(&m->writer, &m->place, parcel, wait_ms);
     m->file_error = m->place.error;
-    if (parcel->final && !answered) {
+    if (wait_ms > 0 && !answered) {
         m->file_error = (probe_error){0};
         (void)probe_fail_detail(&m->file_error, PROBE_E_SYSCALL, ETIMEDOUT,
                                 "the trace cannot be written", m->place.file.path);
@@ -171,4 +174,19 @@ void probe_publish(probe_measurement *m, int64_t now_ns) {
     if (mapped > 0) {
         (void)munmap(text, mapped);
     }
+}
+
+/* By a process of its own, whatever the file system: to find out which it is may hang as well. */
+void probe_publish_rescue(probe_measurement *m) {
+    probe_trace_place *place = &m->place;
+    if (place->copy.directory >= 0 && place->copy_error.status == PROBE_OK) {
+        memcpy(place->elsewhere, place->copy.path, sizeof place->elsewhere);
+        return;
+    }
+    const probe_trace_parcel parcel = {
+        .trace = m->json, .trace_length = m->json_length, .final = true};
+    probe_trace_writer rescuer;
+    probe_trace_writer_open(&rescuer, probe_trace_place_rescue, place, probe_trace_writer_process);
+    (void)probe_trace_writer_send(&rescuer, place, &parcel, rescue_wait_ms);
+    (void)probe_trace_writer_close(&rescuer);
 }

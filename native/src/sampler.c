@@ -61,10 +61,10 @@ static void clear(probe_sampler *sampler) {
     memset((char *)sampler + from, 0, sizeof *sampler - from);
 }
 
-/* Why the group as it was at open is not the task's own; NULL: it is. */
-static const char *why_shared(const probe_sampler *sampler) {
-    const uint64_t *before = sampler->cgroup.baseline;
-    bool wrapper = sampler->config.scope == PROBE_SCOPE_DESCENDANTS;
+const char *probe_sampler_why_shared(const probe_cgroup_reader *cgroup, const char *proc_root,
+                                     probe_usage_scope scope) {
+    const uint64_t *before = cgroup->baseline;
+    bool wrapper = scope == PROBE_SCOPE_DESCENDANTS;
     /* What is known already comes before the search among the ancestors, which takes longest. */
     if (wrapper && before[PROBE_CG_MEMORY_RSS] > waiting_rss_bytes) {
         return "it held more than 8 MiB before the task started";
@@ -78,7 +78,7 @@ static const char *why_shared(const probe_sampler *sampler) {
         before[PROBE_CG_MEMORY_PEAK] > before[PROBE_CG_MEMORY_CURRENT] + earlier_peak_bytes) {
         return "its memory peak is of the time before the measurement";
     }
-    return probe_cgroup_shared(&sampler->cgroup, sampler->config.proc_root, "self")
+    return probe_cgroup_shared(cgroup, proc_root, "self")
                ? "other processes are in it, or that cannot be ruled out"
                : NULL;
 }
@@ -110,7 +110,8 @@ static void settle_cgroup(probe_sampler *sampler) {
     if (has_own_group(config) || sampler->cgroup.last.valid == 0) {
         return;
     }
-    sampler->cgroup_shared = why_shared(sampler);
+    sampler->cgroup_shared =
+        probe_sampler_why_shared(&sampler->cgroup, config->proc_root, config->scope);
     sampler->cgroup_omitted =
         sampler->cgroup_shared != NULL && config->cgroup_mode != PROBE_CGROUP_SHARED;
 }

@@ -11,7 +11,7 @@
 #include "usage.h"
 #include <stdint.h>
 
-enum { PROBE_EXCLUDED_HELPER, PROBE_EXCLUDED_WRITER, PROBE_EXCLUDED };
+enum { PROBE_EXCLUDED_HELPER, PROBE_EXCLUDED_WRITER, PROBE_EXCLUDED_WATCHER, PROBE_EXCLUDED };
 
 typedef struct {
     const char *proc_root; /* "/proc"; kept, not copied */
@@ -63,6 +63,11 @@ typedef struct {
 
 /* Takes all baselines: call it before the task starts. */
 void probe_sampler_open(probe_sampler *sampler, const probe_sampler_config *config);
+
+/* Why the group that was opened before a task is not that task's own, so that its figures include
+ * others'; NULL: it is. A static string. */
+const char *probe_sampler_why_shared(const probe_cgroup_reader *cgroup, const char *proc_root,
+                                     probe_usage_scope scope);
 
 /* The task starts now. */
 void probe_sampler_start(probe_sampler *sampler, int64_t now_ns, int64_t wall_ms);

@@ -46,6 +46,48 @@ static void wait_until_due(probe_session *s) {
     (void)pthread_cond_timedwait(&s->wake, &s->lock, &until);
 }
 
+/* A write that may hang. */
+typedef struct {
+    struct probe_trace_desk *desk;
+    probe_trace_deliver deliver;
+    int channel;
+} writing;
+
+static void *write_traces(void *argument) {
+    writing w = *(writing *)argument;
+    free(argument);
+    probe_trace_writer_serve(w.desk, w.deliver, w.channel);
+    return NULL;
+}
+
+/* This program cannot be forked: a thread writes. Started by the measuring thread, it has all
+ * signals blocked, too. */
+static int start_writer(struct probe_trace_desk *desk, probe_trace_deliver deliver, int channel,
+                        pid_t *pid) {
+    pthread_t thread;
+    *pid = 0;
+    writing *w = malloc(sizeof *w);
+    int code = w == NULL ? ENOMEM : 0;
+    if (code == 0) {
+        *w = (writing){desk, deliver, channel};
+        code = pthread_create(&thread, NULL, write_traces, w);
+    }
+    if (code == 0) {
+        (void)pthread_detach(thread);
+    } else {
+        free(w);
+        (void)close(channel);
+    }
+    return code;
+}
+
+/* A checkpoint that somebody waits for. */
+static void checkpoint(probe_session *s) {
+    s->measurement.awaited = true;
+    probe_measurement_checkpoint(&s->measurement);
+    s->measurement.awaited = false;
+}
+
 /* The measuring thread. It never calls into Python and takes no lock but ours. */
 static void *measure(void *argument) {
     probe_session *s = argument;
@@ -57,14 +99,14 @@ static void *measure(void *argument) {
         probe_measurement_begin(m);
     }
     if (m->file_error.status == PROBE_OK) {
-        probe_measurement_checkpoint(m);
+        checkpoint(s);
     }
     explain_file_error(s);
     s->state = m->file_error.status == PROBE_OK ? SESSION_RUNNING : SESSION_FAILED;
     (void)pthread_cond_broadcast(&s->answered);
     while (s->state == SESSION_RUNNING && !s->stop) {
         if (s->snapshot_wanted) {
-            probe_measurement_checkpoint(m);
+            checkpoint(s);
             explain_file_error(s);
             s->snapshot_wanted = false;
             (void)pthread_cond_broadcast(&s->answered);
@@ -122,7 +164,11 @@ probe_session *probe_session_start(const probe_session_config *config, char *err
     s->owner = getpid();
     /* The descriptors are the program's: ours are few. */
     s->config = (probe_measurement_config){
-        .scope = PROBE_SCOPE_PROCESS, .interval_ns = config->interval_ns, .max_descriptors = 64};
+        .scope = PROBE_SCOPE_PROCESS,
+        .interval_ns = config->interval_ns,
+        .max_descriptors = 64,
+        .start_writer = start_writer,
+    };
     if (!copy(config->workdir, s->workdir, &s->config.workdir) ||
         !copy(config->trace_file, s->trace_file, &s->config.trace_file) ||
         !copy(config->helper_path, s->helper_path, &s->config.helper_path) ||
@@ -147,7 +193,7 @@ probe_session *probe_session_start(const probe_session_config *config, char *err
     if (failed) {
         (void)pthread_join(s->thread, NULL);
         (void)snprintf(error, error_size, "%s", s->file_error);
-        free(s);
+        probe_session_free(s);
         return NULL;
     }
     return s;
@@ -197,7 +243,9 @@ const char *probe_session_file_error(const probe_session *s) {
 }
 
 void probe_session_free(probe_session *s) {
-    free(s);
+    if (!s->measurement.abandoned) {
+        free(s);
+    }
 }
 
 size_t probe_session_trace_size(void) {

@@ -1,6 +1,7 @@
 #include "task.h"
 
 #include "clock.h"
+#include "stop_watch.h"
 #include <errno.h>
 #include <limits.h>
 #include <sched.h>
@@ -86,9 +87,7 @@ static int execute_by_path(char **command) {
     }
 }
 
-/* The memory of an executed command is charged to the group it is in at exec: nothing of the
- * wrapper's goes along. */
-static void enter(probe_task_groups *groups) {
+void probe_task_enter(probe_task_groups *groups) {
     for (size_t i = 0; groups != NULL && i < PROBE_TASK_GROUPS; i++) {
         if (groups->procs[i] >= 0 && write(groups->procs[i], "0", 1) != 1) {
             groups->errors[i] = errno;
@@ -111,8 +110,11 @@ static int execute(void *argument) {
     execution *e = argument;
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a SIGKILL for the wrapper is meant for the command */
     if (getppid() == e->parent) {
-        enter(e->groups);
+        probe_task_enter(e->groups);
         (void)sigaction(SIGCHLD, &e->task->inherited_chld, NULL);
+        if (e->task->descriptors != NULL) {
+            (void)setrlimit(RLIMIT_NOFILE, e->task->descriptors);
+        }
         set_mask(SIG_SETMASK, e->task->inherited_mask, NULL);
         e->code = execute_by_path(e->command);
     } else {
@@ -195,7 +197,8 @@ void probe_task_forward(const probe_task *task, const siginfo_t *info) {
     bool from_kernel = info->si_code > 0;
     bool from_terminal = from_kernel && (terminals_signals & bit(info->si_signo)) != 0;
     /* What our own writes raise (SIGPIPE, SIGXFSZ) is no news for the command. */
-    bool from_us = !from_kernel && (info->si_pid == task->pid || info->si_pid == getpid());
+    bool from_us = !from_kernel && (info->si_pid == task->pid || info->si_pid == getpid() ||
+                                    (task->watcher > 0 && info->si_pid == task->watcher));
     if (task->pid <= 0 || task->ended || from_terminal || from_us) {
         return;
     }
@@ -226,17 +229,29 @@ static bool is_pending(int number) {
     return (pending & bit(number)) != 0;
 }
 
-/* Whether our parent, in this session, may care for stopped jobs, as a shell does. A daemon that
- * made a session of our own does not: it may continue the command by its pid, and we would stay
- * stopped for ever. */
+/* Whether our parent, in this session, may care for stopped jobs, as a shell does. */
 static bool is_a_job(void) {
     pid_t parent = getppid();
     return parent > 0 && getsid(parent) == getsid(0);
 }
 
-void probe_task_stop_as(const probe_task *task, int number) {
-    if (is_pending(SIGCONT) || was_continued(task) || !is_a_job()) {
-        return; /* a stop would discard a SIGCONT; without a shell nobody would send us one */
+/* At once: the next stop of the command would find it waiting here. */
+static void pass_continue_on(const probe_task *task) {
+    const uint64_t only = bit(SIGCONT);
+    const struct timespec now = {0};
+    siginfo_t info;
+    if (syscall(SYS_rt_sigtimedwait, &only, &info, &now, sizeof only) == SIGCONT) {
+        probe_task_forward(task, &info);
+    }
+}
+
+void probe_task_stop_as(probe_task *task, int number) {
+    if (is_pending(SIGCONT) || was_continued(task) || getpid() == 1) {
+        return; /* a stop would discard a SIGCONT; PID 1 cannot be stopped */
+    }
+    task->watcher = probe_stop_watch_start(task->pid);
+    if (task->watcher == 0 && !is_a_job()) {
+        return; /* nobody would send us a SIGCONT */
     }
     /* One that the terminal sent to the whole group, and that waits here, becomes one with ours. */
     struct sigaction plain = {.sa_handler = SIG_DFL};
@@ -247,6 +262,10 @@ void probe_task_stop_as(const probe_task *task, int number) {
     if (!is_pending(SIGCONT)) { /* in an orphaned group, only SIGSTOP stops */
         (void)kill(getpid(), SIGSTOP);
     }
+    if (task->watcher > 0) {
+        (void)kill(task->watcher, SIGKILL);
+    }
+    pass_continue_on(task);
 }
 
 void probe_task_exit_as(int status) {

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 enum { PROBE_TASK_GROUPS = 3 };
@@ -18,17 +19,24 @@ typedef struct {
 
 typedef struct {
     pid_t pid;
+    pid_t
+        watcher; /* a child of ours that looks at a stopped command, until it is reaped; 0: none */
     const volatile int *exec_errno; /* of the child: 0 once it is the command */
     uint64_t
         inherited_mask; /* the kernel's set, as the wrapper found it; the command gets it back */
     struct sigaction inherited_chld;
-    bool ended; /* the command itself, not its descendants */
-    int status; /* as wait4 gives it; valid once ended */
+    const struct rlimit *descriptors; /* the command's limit of them; NULL: as it is */
+    bool ended;                       /* the command itself, not its descendants */
+    int status;                       /* as wait4 gives it; valid once ended */
 } probe_task;
 
 /* Blocks all signals, so that they can be waited for, and makes this process adopt the command's
  * orphans. */
 void probe_task_prepare(probe_task *task);
+
+/* This process enters the groups. The memory of a command is charged to the group that it is in at
+ * exec: nothing of the wrapper's goes along. Takes no lock and no memory. groups may be NULL. */
+void probe_task_enter(probe_task_groups *groups);
 
 /* Starts the command and returns when it has been executed: 0, or the errno of fork or exec. A
  * group that it cannot enter does not keep it from starting. groups: NULL for none. */
@@ -51,10 +59,11 @@ typedef enum { PROBE_CHILD_NONE, PROBE_CHILD_ENDED, PROBE_CHILD_STOPPED } probe_
  * not reap. */
 probe_child_event probe_task_next_child(const probe_task *task, pid_t *pid, int *stop);
 
-/* Stops this process as the command was stopped, so that a shell sees a stopped job. Returns once
- * it has been continued, which is then still to be passed on; or at once if it has been meanwhile.
- */
-void probe_task_stop_as(const probe_task *task, int number);
+/* Stops this process as the command was stopped, so that its parent sees a stopped job. Returns
+ * once it has been continued, which is then still to be passed on, or the command alone has been,
+ * or has been killed; at once if it has been meanwhile. The watcher may be there still, about to
+ * end. */
+void probe_task_stop_as(probe_task *task, int number);
 
 /* Ends this process as the command ended: same exit status, or death by the same signal (128+n as
  * PID 1). */

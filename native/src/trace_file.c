@@ -14,7 +14,7 @@
 /* The buffers are large: to touch fresh memory costs as much as a read. */
 void probe_trace_file_none(probe_trace_file *target) {
     target->directory = -1;
-    target->name[0] = target->temporary[0] = target->path[0] = '\0';
+    target->name[0] = target->temporary[0] = target->writer[0] = target->path[0] = '\0';
 }
 
 /* Splits a path into its directory ("." without a slash) and the name of the file. */
@@ -53,8 +53,16 @@ static void name_temporary(probe_trace_file *target) {
     if (getrandom(&more, sizeof more, GRND_NONBLOCK) != (ssize_t)sizeof more) {
         more = (unsigned int)probe_clock_mono_ns();
     }
-    (void)snprintf(target->temporary, sizeof target->temporary, ".%.200s.%d.%08x.tmp", target->name,
-                   (int)getpid(), more);
+    bool known = target->writer[0] != '\0';
+    char pid[24] = "";
+    (void)snprintf(pid, sizeof pid, "%d", (int)getpid());
+    (void)snprintf(target->temporary, sizeof target->temporary, ".%.150s.%s.%08x.tmp", target->name,
+                   known ? target->writer : pid, more);
+}
+
+void probe_trace_file_sign(probe_trace_file *target, const char *writer) {
+    (void)snprintf(target->writer, sizeof target->writer, "%s", writer);
+    name_temporary(target);
 }
 
 static void set_path(probe_trace_file *target, const char *directory) {
@@ -129,6 +137,7 @@ probe_status probe_trace_file_beside(const probe_trace_file *trace, bool named,
         stem -= 5;
     }
     timeline->directory = trace->directory;
+    memcpy(timeline->writer, trace->writer, sizeof timeline->writer);
     bool replaced = !named && strncmp(name, standard, sizeof standard - 1) == 0;
     size_t size = sizeof timeline->name;
     int n = replaced ? snprintf(timeline->name, size, "timeline.%s", name + sizeof standard - 1)

@@ -3,6 +3,7 @@
 #define PROBE_TRACE_FILE_H
 
 #include "probe_status.h"
+#include "trace_stray.h"
 #include <limits.h>
 #include <stdbool.h>
 #include <sys/stat.h>
@@ -12,7 +13,8 @@ typedef struct {
                       or leave its own */
     char name[256]; /* of the file */
     char temporary[288];
-    char path[PATH_MAX]; /* absolute, for people */
+    char writer[PROBE_TRACE_WRITER_SIZE]; /* whose temporary file it is; empty: not known yet */
+    char path[PATH_MAX];                  /* absolute, for people */
 } probe_trace_file;
 
 /* No file. */
@@ -27,6 +29,9 @@ probe_status probe_trace_file_open(probe_trace_file *target, const char *workdir
 /* Prepares name in directory, which is made if it is missing. */
 probe_status probe_trace_file_open_in(probe_trace_file *target, const char *directory,
                                       const char *name, probe_error *error);
+
+/* The names of its temporary files say from now on whose they are. */
+void probe_trace_file_sign(probe_trace_file *target, const char *writer);
 
 /* Gives the file another name in its directory. */
 probe_status probe_trace_file_rename(probe_trace_file *target, const char *name);

@@ -111,6 +111,17 @@ void probe_trace_place_open(probe_trace_place *place, const probe_trace_place_co
     }
 }
 
+void probe_trace_place_sign(probe_trace_place *place, const probe_host *host) {
+    char writer[PROBE_TRACE_WRITER_SIZE];
+    probe_trace_file *const files[] = {&place->file, &place->local, &place->copy};
+    probe_trace_stray_sign(host, writer);
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        if (files[i]->directory >= 0) {
+            probe_trace_file_sign(files[i], writer);
+        }
+    }
+}
+
 bool probe_trace_place_any(const probe_trace_place *place) {
     return place->file.directory >= 0 || place->copy.directory >= 0;
 }
@@ -162,6 +173,14 @@ static void deliver_trace(probe_trace_place *place, const probe_trace_parcel *pa
     }
 }
 
+static void sweep(probe_trace_place *place) {
+    const probe_trace_file *const files[] = {&place->file, &place->local, &place->copy};
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        probe_trace_stray_remove(files[i]->directory, files[i]->writer, place->config.proc_root);
+    }
+    place->swept = true;
+}
+
 void probe_trace_place_deliver(probe_trace_place *place, const probe_trace_parcel *parcel) {
     bool publish = place->file.directory >= 0 && (parcel->final || place->local.directory < 0);
     if (publish && parcel->timeline != NULL) {
@@ -175,10 +194,16 @@ void probe_trace_place_deliver(probe_trace_place *place, const probe_trace_parce
     } else if (place->local.directory >= 0) {
         (void)probe_trace_file_write(&place->local, parcel->trace, parcel->trace_length, NULL);
     }
+    if (parcel->final && place->local.directory >= 0 && place->error.status == PROBE_OK) {
+        (void)unlinkat(place->local.directory, place->local.name, 0);
+    }
     if (place->copy.directory >= 0) {
         place->copy_error = (probe_error){0};
         (void)probe_trace_file_write(&place->copy, parcel->trace, parcel->trace_length,
                                      &place->copy_error);
+    }
+    if (!place->swept) {
+        sweep(place);
     }
 }
 
@@ -193,28 +218,21 @@ static bool private_directory(char *path, size_t size) {
            (at.st_mode & 022) == 0;
 }
 
-void probe_trace_place_rescue(probe_trace_place *place, const char *text, size_t length) {
+void probe_trace_place_rescue(probe_trace_place *place, const probe_trace_parcel *parcel) {
     char path[PATH_MAX], name[64];
     probe_trace_file file;
-    if (place->copy.directory >= 0 && place->copy_error.status == PROBE_OK) {
-        memcpy(place->elsewhere, place->copy.path, sizeof place->elsewhere);
-        return;
-    }
     (void)snprintf(name, sizeof name, "%s.trace.json", place->config.run_id);
     if (!private_directory(path, sizeof path) ||
         probe_trace_file_open_in(&file, path, name, NULL) != PROBE_OK) {
         return;
     }
-    if (probe_trace_file_write(&file, text, length, NULL) == PROBE_OK) {
+    if (probe_trace_file_write(&file, parcel->trace, parcel->trace_length, NULL) == PROBE_OK) {
         memcpy(place->elsewhere, file.path, sizeof place->elsewhere);
     }
     probe_trace_file_close(&file);
 }
 
 void probe_trace_place_close(probe_trace_place *place) {
-    if (place->local.directory >= 0 && place->error.status == PROBE_OK) {
-        (void)unlinkat(place->local.directory, place->local.name, 0);
-    }
     probe_trace_file_close(&place->local);
     probe_trace_file_close(&place->copy);
     probe_trace_file_close(&place->file);

@@ -36,6 +36,7 @@ typedef struct {
     bool seen_any;     /* the file of that name may be replaced if it is still this one: */
     struct stat seen;  /* device, inode and time of modification */
     bool written;      /* this measurement wrote it */
+    bool swept;        /* what killed writers left has been removed */
     bool nested;       /* with may_nest: nothing is to be measured, the ancestor does */
     char base[256];    /* the plain name */
     char within[33];   /* run_id of an ancestor that measures this process too; empty: none */
@@ -54,6 +55,10 @@ typedef struct {
 /* Never fails: without a place, error says why. */
 void probe_trace_place_open(probe_trace_place *place, const probe_trace_place_config *config);
 
+/* Who writes here: this process, on host. Its temporary files can be told from a dead writer's from
+ * now on, and those are removed with the first delivery. */
+void probe_trace_place_sign(probe_trace_place *place, const probe_host *host);
+
 /* Whether there is anywhere to write to. */
 bool probe_trace_place_any(const probe_trace_place *place);
 
@@ -61,14 +66,14 @@ bool probe_trace_place_any(const probe_trace_place *place);
  * to be local. */
 bool probe_trace_place_may_hang(const probe_trace_place *place);
 
-/* Writes trace, timeline and copy, and sets the three errors. */
+/* Writes trace, timeline and copy, and sets the three errors. A final trace that has found its
+ * place makes the local checkpoint needless: it is removed. */
 void probe_trace_place_deliver(probe_trace_place *place, const probe_trace_parcel *parcel);
 
-/* The final trace has found no place: writes it to $TMPDIR/gpu-probe-UID (or below /tmp), unless
- * the copy has been written. Sets elsewhere. */
-void probe_trace_place_rescue(probe_trace_place *place, const char *text, size_t length);
+/* The final trace has found no place: writes it to $TMPDIR/gpu-probe-UID (or below /tmp), and then
+ * sets elsewhere. */
+void probe_trace_place_rescue(probe_trace_place *place, const probe_trace_parcel *parcel);
 
-/* Removes what was local. */
 void probe_trace_place_close(probe_trace_place *place);
 
 #endif

@@ -5,6 +5,7 @@
 #include "trace.h"
 #include <errno.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -17,6 +18,7 @@ struct probe_trace_desk {
     probe_trace_place place; /* the process's own; the results of the last delivery */
     size_t trace_length, timeline_length;
     bool final;
+    atomic_bool abandoned; /* nobody waits for the thread, and what it uses is its own */
     char trace[PROBE_TRACE_SIZE];
     char timeline[TIMELINE_MAX];
 };
@@ -31,14 +33,9 @@ static probe_trace_parcel parcel_on(struct probe_trace_desk *desk) {
     };
 }
 
-/* The process: one parcel for each byte, until the other side is gone. All signals are blocked, as
- * they were in the parent. */
-static _Noreturn void work(struct probe_trace_desk *desk, probe_trace_deliver deliver,
-                           int channel) {
-    const int kept[] = {channel, desk->place.file.directory, desk->place.local.directory,
-                        desk->place.copy.directory};
+/* One parcel for each byte, until the other side is gone. */
+static void serve(struct probe_trace_desk *desk, probe_trace_deliver deliver, int channel) {
     char byte;
-    probe_descriptors_keep(kept, sizeof kept / sizeof kept[0]);
     while (read(channel, &byte, 1) == 1) {
         const probe_trace_parcel parcel = parcel_on(desk);
         deliver(&desk->place, &parcel);
@@ -46,14 +43,38 @@ static _Noreturn void work(struct probe_trace_desk *desk, probe_trace_deliver de
             break;
         }
     }
-    _exit(0);
+}
+
+/* All signals are blocked, as they were in the parent. */
+int probe_trace_writer_process(struct probe_trace_desk *desk, probe_trace_deliver deliver,
+                               int channel, pid_t *pid) {
+    *pid = fork();
+    if (*pid == 0) {
+        const int kept[] = {channel, desk->place.file.directory, desk->place.local.directory,
+                            desk->place.copy.directory};
+        probe_descriptors_keep(kept, sizeof kept / sizeof kept[0]);
+        serve(desk, deliver, channel);
+        _exit(0);
+    }
+    (void)close(channel);
+    return *pid < 0 ? errno : 0;
+}
+
+void probe_trace_writer_serve(struct probe_trace_desk *desk, probe_trace_deliver deliver,
+                              int channel) {
+    serve(desk, deliver, channel);
+    if (atomic_load(&desk->abandoned)) {
+        probe_trace_place_close(&desk->place);
+        (void)munmap(desk, sizeof *desk);
+    }
+    (void)close(channel);
 }
 
 void probe_trace_writer_open(probe_trace_writer *writer, probe_trace_deliver deliver,
-                             const probe_trace_place *place, bool apart) {
+                             const probe_trace_place *place, probe_trace_start start) {
     int ends[2];
     *writer = (probe_trace_writer){.deliver = deliver, .channel = -1};
-    if (!apart) {
+    if (start == NULL) {
         return;
     }
     struct probe_trace_desk *desk = mmap(NULL, sizeof *desk, PROT_READ | PROT_WRITE,
@@ -66,18 +87,13 @@ void probe_trace_writer_open(probe_trace_writer *writer, probe_trace_deliver del
         return;
     }
     memcpy(&desk->place, place, sizeof *place);
-    pid_t pid = fork();
-    if (pid == 0) {
-        work(desk, deliver, ends[1]);
-    }
-    (void)close(ends[1]);
-    if (pid < 0) {
+    if (start(desk, deliver, ends[1], &writer->pid) != 0) {
+        writer->pid = 0;
         (void)close(ends[0]);
         (void)munmap(desk, sizeof *desk);
         return;
     }
     writer->desk = desk;
-    writer->pid = pid;
     writer->channel = ends[0];
 }
 
@@ -139,7 +155,7 @@ bool probe_trace_writer_send(probe_trace_writer *writer, probe_trace_place *plac
         return true;
     }
     writer->busy = true;
-    return !parcel->final || settle(writer, place, deadline_ns);
+    return wait_ms == 0 || settle(writer, place, deadline_ns);
 }
 
 void probe_trace_writer_lost(probe_trace_writer *writer) {
@@ -152,12 +168,34 @@ void probe_trace_writer_lost(probe_trace_writer *writer) {
     writer->busy = false;
 }
 
-void probe_trace_writer_close(probe_trace_writer *writer) {
+/* A thread has the same descriptors and memory: while it is at work they are not to be taken away.
+ */
+static bool close_thread(probe_trace_writer *writer) {
+    bool idle = !writer->busy;
+    char byte;
+    atomic_store(&writer->desk->abandoned, !idle);
+    (void)shutdown(writer->channel, SHUT_WR);
+    if (!idle) {
+        (void)close(writer->channel);
+        *writer = (probe_trace_writer){.deliver = writer->deliver, .channel = -1};
+        return false;
+    }
+    while (read(writer->channel, &byte, 1) < 0 && errno == EINTR) {
+    }
+    probe_trace_writer_lost(writer); /* it has closed its end, and touches nothing any more */
+    return true;
+}
+
+bool probe_trace_writer_close(probe_trace_writer *writer) {
     bool idle = !writer->busy;
     pid_t pid = writer->pid;
+    if (pid == 0 && writer->desk != NULL) {
+        return close_thread(writer);
+    }
     probe_trace_writer_lost(writer);
     writer->pid = 0;
     if (pid > 0 && idle) {
         (void)waitpid(pid, NULL, __WALL);
     }
+    return true;
 }

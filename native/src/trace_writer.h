@@ -1,6 +1,7 @@
 /* Writing where a file system may never answer. A process of its own does it: a thread that hangs
  * in a system call keeps its whole process from ending, a child does not keep its parent. On file
- * systems that are known to be local there is no such process, and the trace is written at once. */
+ * systems that are known to be local there is no such process, and the trace is written at once.
+ * Inside somebody else's program, which cannot be forked, it is a thread after all. */
 #ifndef PROBE_TRACE_WRITER_H
 #define PROBE_TRACE_WRITER_H
 
@@ -14,19 +15,31 @@ typedef void (*probe_trace_deliver)(probe_trace_place *place, const probe_trace_
 typedef struct {
     probe_trace_deliver deliver;   /* probe_trace_place_deliver, but in tests */
     struct probe_trace_desk *desk; /* shared with the process; NULL: there is none */
-    pid_t pid;                     /* the process; 0: none */
+    pid_t pid;                     /* the process; 0: none, or it is a thread */
     int channel;
     bool busy; /* it has a parcel that it has not answered for */
 } probe_trace_writer;
 
-/* With apart, starts the process. Without it, or if it cannot be started, parcels are delivered by
- * the caller's own hands. */
+/* Starts somebody who serves a desk until the other end of channel is closed, and takes channel
+ * over. 0, or errno. pid: of a process; 0: it is a thread. */
+typedef int (*probe_trace_start)(struct probe_trace_desk *desk, probe_trace_deliver deliver,
+                                 int channel, pid_t *pid);
+
+/* The usual start: a process. Not where others may have handlers for a fork, or threads. */
+int probe_trace_writer_process(struct probe_trace_desk *desk, probe_trace_deliver deliver,
+                               int channel, pid_t *pid);
+
+/* What a thread does instead, from beginning to end. */
+void probe_trace_writer_serve(struct probe_trace_desk *desk, probe_trace_deliver deliver,
+                              int channel);
+
+/* Without start, or if it fails, parcels are delivered by the caller's own hands. */
 void probe_trace_writer_open(probe_trace_writer *writer, probe_trace_deliver deliver,
-                             const probe_trace_place *place, bool apart);
+                             const probe_trace_place *place, probe_trace_start start);
 
 /* Delivers a parcel, or hands it over; its texts are copied. The results appear in place when it
  * has been delivered. A process that is still busy is waited for, at most wait_ms; then the parcel
- * is dropped: false. A parcel that is final is waited for too, in the same time. */
+ * is dropped: false. With wait_ms, the delivery is waited for too, in the same time. */
 bool probe_trace_writer_send(probe_trace_writer *writer, probe_trace_place *place,
                              const probe_trace_parcel *parcel, int wait_ms);
 
@@ -34,7 +47,8 @@ bool probe_trace_writer_send(probe_trace_writer *writer, probe_trace_place *plac
 void probe_trace_writer_lost(probe_trace_writer *writer);
 
 /* Lets the process go, and waits for its end unless it is busy: then it delivers what it has, if it
- * ever can, and ends. */
-void probe_trace_writer_close(probe_trace_writer *writer);
+ * ever can, and ends. False: a thread is busy; it closes the place when it can, and the strings of
+ * the place's configuration must stay for ever. */
+bool probe_trace_writer_close(probe_trace_writer *writer);
 
 #endif

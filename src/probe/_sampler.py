@@ -65,6 +65,11 @@ class Sampler:
     Where there is a GPU, the process that talks to its driver is a child of this one while the
     sampler runs: wait for your own children by their pids, not with ``os.wait()``.
 
+    A file system that does not answer delays start, snapshot and stop by two seconds at most;
+    stop still returns the final trace, and logs that it was not written. The thread that hangs
+    stays behind. Where the kernel does not let its call be killed (FUSE, failing disks), the
+    interpreter's exit waits for the file system; that of ``gpu-probe`` does not.
+
     Args:
         workdir: Directory of the trace file, by default the current one; None writes no file.
         trace_file: Write exactly this file instead.

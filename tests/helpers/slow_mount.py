@@ -18,14 +18,14 @@ _IN_HEADER = struct.Struct("<IIQQIIII")
 _ATTR = struct.Struct("<QQQQQQIIIIIIIIII")
 _LOOKUP, _FORGET, _GETATTR, _SETATTR, _OPEN, _READ, _WRITE, _STATFS = 1, 2, 3, 4, 14, 15, 16, 17
 _RELEASE, _FLUSH, _INIT, _OPENDIR, _RELEASEDIR, _CREATE, _BATCH_FORGET = 18, 25, 26, 27, 29, 35, 42
-_UNLINK, _RENAME = 10, 12
+_MKDIR, _UNLINK, _RENAME = 9, 10, 12
 _SILENT = frozenset({_FORGET, _BATCH_FORGET, 36})
 
 
 class SlowMount:
-    """A mount in a thread of this process; `hang` is when it no longer answers writes.
+    """A mount in a thread of this process; `hang` is when it no longer answers whoever writes.
 
-    It knows no links, and no renames with flags: like many network file systems.
+    It knows no links, no directories, and no renames with flags: like many network file systems.
 
     Raises:
         OSError: not permitted, or no FUSE here.
@@ -58,12 +58,16 @@ class SlowMount:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.hang.clear()
-        for unique in self._held:
-            self._reply(unique, errno.EIO)
+        self.release()
         self._libc.umount2(str(self._directory).encode(), 2)  # detached: gone with its last user
         self._thread.join(timeout=10)
         os.close(self._device)
+
+    def release(self) -> None:
+        """Answer again, and those who wait with an error."""
+        self.hang.clear()
+        while self._held:
+            self._reply(self._held.pop(), errno.EIO)
 
     def _serve(self) -> None:
         while True:
@@ -72,7 +76,7 @@ class SlowMount:
             except OSError:
                 return
             _, code, unique, node, *_ = _IN_HEADER.unpack_from(request)
-            if code in (_WRITE, _CREATE) and self.hang.is_set():
+            if code in (_WRITE, _CREATE, _MKDIR) and self.hang.is_set():
                 self._held.append(unique)
             elif code not in _SILENT:
                 self._reply(unique, self._answer(code, node, request[_IN_HEADER.size :]))

@@ -1,11 +1,14 @@
-"""What several integration tests start from."""
+"""What several integration tests start from: control groups, and places to launch in."""
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from helpers.bench import GPU_BENCH, TIMEOUT_S, Bench
 from helpers.control_groups import group_of, groups_left
 from helpers.wrapper import Wrapper
 
@@ -29,3 +32,36 @@ def inside(parent: Path, wrapper: Wrapper) -> Wrapper:
     """The wrapper, started within that group."""
     shell = ["sh", "-c", f'echo 0 > {parent}/cgroup.procs && exec "$@"', "sh"]
     return Wrapper(entry=[*shell, *wrapper.entry], directory=wrapper.directory)
+
+
+@pytest.fixture
+def launch(tmp_path: Path) -> Path:
+    """The directory that benchmarks are launched in."""
+    directory = tmp_path / "launch"
+    directory.mkdir()
+    return directory
+
+
+@pytest.fixture
+def environment(gpu_probe: Path) -> dict[str, str]:
+    path = os.pathsep.join(sys.path)
+    return {**os.environ, "GPU_PROBE": str(gpu_probe), "PYTHONPATH": path}
+
+
+@pytest.fixture
+def bench(launch: Path, environment: dict[str, str]) -> Bench:
+    """Run `gpu-bench run` in the launch directory."""
+
+    def run(*words: str, typed: str = "", **variables: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [*GPU_BENCH, "run", *words],
+            cwd=launch,
+            env={**environment, **variables},
+            input=typed,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+
+    return run

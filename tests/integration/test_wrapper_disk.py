@@ -174,6 +174,21 @@ def test_a_file_system_without_links_and_exchange(
         assert trace["proc"]["wchar"] == 1000  # nothing of the writer's
 
 
+def test_a_rescue_that_hangs_too_delays_the_end_by_one_second_more(
+    wrapper: Wrapper, slow: SlowMount, tmp_path: Path
+) -> None:
+    directory = tmp_path / "slow"
+    slow.hang.set()
+    place = ["--trace-file", str(directory / "t.json")]
+    begin = time.monotonic()
+    done = wrapper.run("sh", "-c", "exit 5", options=place, TMPDIR=str(directory))
+    elapsed = time.monotonic() - begin
+    assert done.returncode == 5
+    assert 2.9 < elapsed < 4.5
+    assert "timed out" in done.stderr
+    assert "it is in" not in done.stderr
+
+
 @pytest.mark.parametrize("since", ["start", "end"])
 def test_a_hung_file_system_delays_the_end_by_two_seconds(
     wrapper: Wrapper, slow: SlowMount, tmp_path: Path, spare: Path, since: str

@@ -70,6 +70,8 @@ def test_a_trace_is_valid_whenever_something_is_killed(wrapper: Wrapper, part: i
         assert trace["probe"]["pid"] == process.pid
         assert trace["probe"]["state"] in ("running", "final")
         place.unlink()
+    wrapper.run("true")  # and the next one removes what was left half written
+    assert {path.name for path in place.parent.iterdir()} <= {"trace.json", "timeline.json"}
 
 
 def test_before_the_first_trace_there_is_none_or_a_valid_one(wrapper: Wrapper) -> None:

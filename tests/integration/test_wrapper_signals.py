@@ -2,6 +2,7 @@
 
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -251,7 +252,7 @@ def test_a_stop_by_the_terminal_stops_both_and_fg_continues(
     terminal.read_until("ready")
     terminal.type("\x1a")
     shown = terminal.read_until("stopped")
-    assert "T T stopped" in shown
+    assert re.search(r"T T [SRD] stopped", shown)  # wrapper, command, and who looks after both
     assert f"status {128 + signal.SIGTSTP}" in shown
     task = int(Path(f"/proc/{terminal.leader.pid}/task/{terminal.leader.pid}/children").read_text())
     wait_for(lambda: ") T " not in Path(f"/proc/{task}/stat").read_text())

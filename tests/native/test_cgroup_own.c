@@ -203,6 +203,32 @@ static void a_group_without_figures_is_removed_again(void) {
     remove_copy(&f);
 }
 
+/* The files of a real group appear with it; here, none do, so that making one fails half-way. */
+static void who_only_looks_takes_back_what_was_handed_down(bool others) {
+    fixture f;
+    char path[PATH_MAX];
+    char text[64];
+    copy_case(&f, "place_slurm_v2");
+    const char *control = GROUP "/system.slice/slurmstepd.scope/job_77/step_0/user/task_0"
+                                "/cgroup.subtree_control";
+    write_file(&f, control, "pids\n");
+    open_own_at(&f);
+    path_in(&f, control, path, sizeof path);
+    CHECK_INT(probe_file_read(AT_FDCWD, path, text, sizeof text, NULL), PROBE_OK);
+    CHECK(strncmp(text, "+memory", 7) == 0);
+    if (others) {
+        char group[PATH_MAX];
+        CHECK_INT(
+            snprintf(group, sizeof group, "%.*s/other", (int)(strrchr(path, '/') - path), path) > 0,
+            1);
+        CHECK_INT(mkdir(group, 0755), 0);
+    }
+    probe_cgroup_own_forget(&own);
+    CHECK_INT(probe_file_read(AT_FDCWD, path, text, sizeof text, NULL), PROBE_OK);
+    CHECK(strncmp(text, others ? "+memory" : "-memory", 7) == 0);
+    remove_copy(&f);
+}
+
 int main(void) {
     names_are_read_back();
     a_maker_has_ended_only_when_that_is_certain();
@@ -210,5 +236,7 @@ int main(void) {
     leftovers_are_written_to_the_parent();
     what_is_not_permitted_is_told();
     a_group_without_figures_is_removed_again();
+    who_only_looks_takes_back_what_was_handed_down(false);
+    who_only_looks_takes_back_what_was_handed_down(true);
     return check_failures();
 }

@@ -28,7 +28,8 @@ static probe_trace_place place;
 static probe_trace_writer start(bool apart) {
     probe_trace_writer writer;
     place = (probe_trace_place){.file.directory = -1, .local.directory = -1, .copy.directory = -1};
-    probe_trace_writer_open(&writer, deliver_slowly, &place, apart);
+    probe_trace_writer_open(&writer, deliver_slowly, &place,
+                            apart ? probe_trace_writer_process : NULL);
     CHECK((writer.pid != 0) == apart);
     return writer;
 }
@@ -49,7 +50,7 @@ static void results_come_back(bool apart) {
     CHECK(send_text(&writer, "0 last", true));
     CHECK_STR(place.elsewhere, "0 last");
     CHECK_INT(place.error.sys_errno, ENOSPC);
-    probe_trace_writer_close(&writer);
+    CHECK(probe_trace_writer_close(&writer));
     CHECK(waitpid(-1, NULL, 0) < 0); /* nothing is left behind */
 }
 
@@ -62,7 +63,7 @@ static void a_checkpoint_is_not_waited_for(void) {
     CHECK(send_text(&writer, "0 last", true));
     CHECK(since_ms(begin_ns) >= 99);
     CHECK_STR(place.elsewhere, "0 last");
-    probe_trace_writer_close(&writer);
+    CHECK(probe_trace_writer_close(&writer));
 }
 
 static void a_write_that_hangs_delays_the_end_by_a_bounded_time(bool earlier) {
@@ -74,7 +75,7 @@ static void a_write_that_hangs_delays_the_end_by_a_bounded_time(bool earlier) {
     }
     CHECK(!send_text(&writer, "20000", true));
     CHECK(since_ms(begin_ns) >= wait_ms - 1);
-    probe_trace_writer_close(&writer);
+    CHECK(probe_trace_writer_close(&writer));
     CHECK(since_ms(begin_ns) < wait_ms + 200);
     CHECK_INT(kill(pid, 0), 0); /* left to itself */
     (void)kill(pid, SIGKILL);
@@ -90,7 +91,7 @@ static void a_killed_process_is_replaced_by_own_hands(void) {
     CHECK(send_text(&writer, "0 own", true));
     CHECK_STR(place.elsewhere, "0 own");
     writer.pid = 0;
-    probe_trace_writer_close(&writer);
+    CHECK(probe_trace_writer_close(&writer));
 }
 
 int main(void) {
