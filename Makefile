@@ -3,6 +3,7 @@ PYTHON ?= python3
 BIN    := .venv/bin
 DEV    := build/dev
 MOCK   := $(DEV)/mock_nvml/libnvidia-ml.so.1
+PEERS  := build/peers
 WORKLOADS := $(DEV)/duty $(DEV)/vram_ramp $(DEV)/train
 
 # cmake, ninja and clang-format come from the virtual environment.
@@ -10,7 +11,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 NATIVE := $(shell find native tests/native tests/helpers benchmarks -name '*.[ch]' -o -name '*.def' -o -name '*.cmake' -o -name CMakeLists.txt -o -name CMakePresets.json)
 
-.PHONY: demo test test-native test-asan test-python mock workloads gpu-truth lint format typecheck benchmark truth clean
+.PHONY: demo test test-native test-asan test-python mock workloads gpu-truth lint format typecheck benchmark truth accuracy clean
 
 demo: .venv/installed $(DEV)/built $(DEV)/duty
 	@GPU_BENCH=$(CURDIR)/$(BIN)/gpu-bench DUTY=$(CURDIR)/$(DEV)/duty MOCK=$(CURDIR)/$(MOCK) bash benchmarks/demo.sh
@@ -44,6 +45,10 @@ benchmark: .venv/installed $(DEV)/built
 
 truth: .venv/installed $(DEV)/built
 	$(BIN)/python benchmarks/truth.py
+
+# Options in ACCURACY, such as ACCURACY="--scenario burst".
+accuracy: .venv/installed $(DEV)/built $(PEERS)/installed
+	$(BIN)/python benchmarks/accuracy.py $(ACCURACY)
 
 lint: .venv/installed
 	$(BIN)/ruff check src tests benchmarks
@@ -81,3 +86,11 @@ $(DEV)/train: $(LOADS)/train.c $(LOADS)/gemm.c $(CUDA)
 $(WORKLOADS): $(wildcard $(LOADS)/*.h)
 	@mkdir -p $(DEV)
 	@$(CC) -std=c11 -O2 -D_GNU_SOURCE -Wall -Wextra $(filter %.c,$^) -o $@ -ldl -lm
+
+# The other readers of GPUs, in an environment of their own; one that cannot be had is absent from the results.
+$(PEERS)/installed: benchmarks/peers/requirements.txt
+	@$(PYTHON) -m venv $(PEERS) >&2
+	@while read -r peer; do \
+		$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check "$$peer" >&2 || echo "make: no $$peer: it will be absent" >&2; \
+	done < $<
+	@touch $@

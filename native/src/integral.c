@@ -20,7 +20,8 @@ double probe_utilization_mean(const probe_utilization *sum) {
 
 void probe_gauge_add(probe_gauge *gauge, int64_t now_ns, uint64_t bytes) {
     if (gauge->any && now_ns > gauge->last_ns) {
-        gauge->byte_ns += (probe_u128)gauge->last_bytes * (uint64_t)(now_ns - gauge->last_ns);
+        gauge->twice_byte_ns +=
+            (probe_u128)(gauge->last_bytes + bytes) * (uint64_t)(now_ns - gauge->last_ns);
         gauge->held_ns += now_ns - gauge->last_ns;
     }
     gauge->any = true;
@@ -33,7 +34,7 @@ uint64_t probe_gauge_mean(const probe_gauge *gauge) {
     if (gauge->held_ns <= 0) {
         return gauge->last_bytes;
     }
-    return (uint64_t)(gauge->byte_ns / (uint64_t)gauge->held_ns);
+    return (uint64_t)(gauge->twice_byte_ns / ((uint64_t)gauge->held_ns * 2));
 }
 
 /* Makes room for one more by counting the oldest interval as final: an overlap with it that comes

@@ -25,20 +25,19 @@ void probe_utilization_add(probe_utilization *sum, int64_t from_ns, int64_t to_n
 /* Mean in percent; only meaningful when covered_ns > 0. */
 double probe_utilization_mean(const probe_utilization *sum);
 
-/* A gauge in bytes: each reading holds until the next one. */
+/* A gauge in bytes, which runs straight from each reading to the next one. */
 typedef struct {
     bool any;
     int64_t last_ns;
     int64_t held_ns;
     uint64_t last_bytes;
     uint64_t peak_bytes;
-    probe_u128 byte_ns;
+    probe_u128 twice_byte_ns; /* sums of two readings times the time between them */
 } probe_gauge;
 
 void probe_gauge_add(probe_gauge *gauge, int64_t now_ns, uint64_t bytes);
 
-/* Integer mean of all readings so far, the last one holding until the last call of probe_gauge_add.
- */
+/* Integer mean over the time from the first reading to the last one; of one reading, itself. */
 uint64_t probe_gauge_mean(const probe_gauge *gauge);
 
 /* The union of busy intervals of several devices, which arrive device by device. */

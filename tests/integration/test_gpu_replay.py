@@ -56,9 +56,9 @@ def test_memory_follows_fusions_arithmetic_to_the_bit(replay: Replay) -> None:
     scenario = f"device 0 mem_mib={total_mib}\nseries 0 mem linear 0 0 100 15000\n"
     gpu = replay.run(scenario, seconds=10.5, start_s=0)["gpu"]
     total = total_mib << 20
-    read_at_s = [*range(11), 10.5]  # each reading holds until the next, the last one is the end
+    read_at_s = [*range(11), 10.5]  # straight from reading to reading, the last is the end
     used = [int(150 * t * 2**20) for t in read_at_s]
-    mean = (sum(used[:10]) * 2 + used[10]) // 21
+    mean = (2 * (used[0] + 2 * sum(used[1:10]) + used[10]) + used[10] + used[11]) // 42
     assert gpu["avg_mem"] == mean >> 20
     assert gpu["pct_mem"] == 100.0 * mean / total
     assert gpu["peak_mem_used"] == max(used) >> 20 == 1575

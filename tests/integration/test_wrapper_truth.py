@@ -21,9 +21,9 @@ LOADS = (
     ),
     Load(
         title="a spike in a grandchild",
-        words=("spike", "200", "20"),
-        default=lambda o: [o.peak(200)],
-        own=lambda o: [o.peak(200)],
+        words=("spike", "400", "20"),
+        default=lambda o: [o.peak(400)],
+        own=lambda o: [o.peak(400)],
     ),
     Load(
         title="siblings at once",

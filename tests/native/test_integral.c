@@ -16,13 +16,13 @@ static void utilization_is_weighted_by_time_and_clipped_to_the_task(void) {
     CHECK(probe_utilization_mean(&sum) == 0.0);
 }
 
-static void a_gauge_holds_until_the_next_reading(void) {
+static void a_gauge_runs_straight_from_reading_to_reading(void) {
     probe_gauge gauge = {0};
     probe_gauge_add(&gauge, 0, 100);
     CHECK_INT(probe_gauge_mean(&gauge), 100); /* one reading is its own mean */
     probe_gauge_add(&gauge, 10, 200);
     probe_gauge_add(&gauge, 40, 7);
-    CHECK_INT(probe_gauge_mean(&gauge), (100 * 10 + 200 * 30) / 40);
+    CHECK_INT(probe_gauge_mean(&gauge), (150 * 10 * 2 + (200 + 7) * 30) / (2 * 40));
     CHECK_INT(gauge.peak_bytes, 200);
     /* 256 GiB for 30 days exceeds 64 bits and must not wrap */
     gauge = (probe_gauge){0};
@@ -95,7 +95,7 @@ static void a_profile_stays_bounded_and_keeps_its_mean(void) {
 
 int main(void) {
     utilization_is_weighted_by_time_and_clipped_to_the_task();
-    a_gauge_holds_until_the_next_reading();
+    a_gauge_runs_straight_from_reading_to_reading();
     the_published_sample_follows_from_integer_means();
     a_union_counts_overlaps_once();
     a_full_union_still_counts_everything();
