@@ -25,6 +25,7 @@ ENGINES = (
     "LSB_",
     "NVMLMOCK_",
     "GPU_PROBE_NVML",
+    "GPU_PROBE_GPUS",
     "GPU_PROBE_COPY_TO",
     "FAKE_CUDA_",
     "GPU_TRUTH_",
@@ -48,7 +49,15 @@ def no_engine_around(
     for name in list(os.environ):
         if name.startswith(ENGINES):
             monkeypatch.delenv(name)
-    for name in ("CI", "RANK", "WORLD_SIZE", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"):
+    for name in (
+        "CI",
+        "RANK",
+        "WORLD_SIZE",
+        "CUDA_VISIBLE_DEVICES",
+        "CUDA_DEVICE_ORDER",
+        "GPU_DEVICE_ORDINAL",
+        "NVIDIA_VISIBLE_DEVICES",
+    ):
         monkeypatch.delenv(name, raising=False)
     # Where traces go that find no other place.
     monkeypatch.setenv("TMPDIR", str(tmp_path_factory.getbasetemp()))

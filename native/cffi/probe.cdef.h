@@ -5,6 +5,7 @@ typedef struct {
     const char *trace_file;
     const char *helper_path;
     const char *nvml_library;
+    const char *gpus;
     int64_t interval_ns;
 } probe_session_config;
 

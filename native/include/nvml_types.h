@@ -124,7 +124,7 @@ typedef struct {
     unsigned long long used_gpu_cc_protected_memory;
 } nvml_process_detail;
 
-enum { NVML_PROCESSES_COMPUTE, NVML_PROCESSES_GRAPHICS, NVML_PROCESSES_MPS };
+enum { NVML_PROCESSES_COMPUTE, NVML_PROCESSES_GRAPHICS, NVML_PROCESSES_MPS, NVML_PROCESS_KINDS };
 
 typedef struct {
     unsigned int version; /* NVML_PROCESS_DETAIL_LIST_VERSION */

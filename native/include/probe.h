@@ -15,6 +15,7 @@ typedef struct {
     const char *trace_file;   /* write exactly this file instead */
     const char *helper_path;  /* the executable gpu-probe-nvml; NULL: no GPU figures */
     const char *nvml_library; /* NULL: the driver's own */
+    const char *gpus;         /* which: auto, none, all or a list; NULL: auto */
     int64_t interval_ns;      /* between samples; at least 10 ms */
 } probe_session_config;
 

@@ -3,6 +3,8 @@
 #include "clock.h"
 #include "gpu_reader.h"
 #include "trace_gpu_device.h"
+#include "trace_gpu_probe.h"
+#include "trace_gpu_sharing.h"
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +24,13 @@ typedef struct {
     const char *key, *source, *reason;
 } device_check;
 
-static void check_device(probe_check_list *list, const probe_gpu_device *device) {
+/* No task runs: whether one would be told from others. */
+static bool tells_processes(const probe_gpu_device *device, probe_pid_view pids) {
+    return device->sharing.listed && pids != PROBE_PIDS_FOREIGN;
+}
+
+static void check_device(probe_check_list *list, const probe_gpu_device *device,
+                         probe_pid_view pids) {
     bool utilization = device->utilization_source != PROBE_UTILIZATION_NONE;
     bool rates = device->utilization_source == PROBE_UTILIZATION_RATES;
     const char *source = utilization ? probe_utilization_source_name(device) : NULL;
@@ -33,7 +41,9 @@ static void check_device(probe_check_list *list, const probe_gpu_device *device)
         {"utilization", source,
          "the driver does not tell it for this device, as for MIG instances before Hopper"},
         {"mem_bw_util", controller, "the driver gave no reading of the memory controller"},
-        {"memory", memory, "the driver tells no memory of its own, as for unified memory"},
+        {"memory", memory, probe_memory_reason(device)},
+        {"own_peak_mem_used", tells_processes(device, pids) ? "nvml_processes" : NULL,
+         probe_own_memory_reason(device, pids)},
         {"energy_mj", device->health.energy_valid ? "nvml_total_energy" : NULL,
          "this device has no energy counter: older than Volta, or a MIG instance"},
         {"throttle_reasons", device->health.throttle_valid ? "nvml_clocks_event_reasons" : NULL,
@@ -81,17 +91,16 @@ static void check_devices(probe_check_list *list, const probe_gpu_snapshot *gpu)
                        device->name[0] != '\0' ? device->name : "GPU without a name", device->uuid);
         probe_check_pass(list, "gpu", "device", "nvml", detail);
         list->item[list->count - 1].device = device->index;
-        check_device(list, device);
+        check_device(list, device, gpu->pids);
     }
-    if (gpu->ambiguous || gpu->note[0] != '\0') {
-        probe_check_miss(list, "gpu", "scope",
-                         gpu->note[0] != '\0' ? gpu->note
-                                              : "which devices are the task's is not certain",
-                         gpu->ambiguous ? "set CUDA_DEVICE_ORDER=PCI_BUS_ID" : NULL);
+    const char *doubt = gpu->scope_note[0] != '\0' ? gpu->scope_note : gpu->note;
+    if (gpu->ambiguous || doubt[0] != '\0') {
+        probe_check_miss(list, "gpu", "scope", doubt,
+                         gpu->ambiguous ? "name the devices: --gpus; or set "
+                                          "CUDA_DEVICE_ORDER=PCI_BUS_ID"
+                                        : NULL);
     } else {
-        probe_check_pass(
-            list, "gpu", "scope",
-            gpu->gpus == PROBE_GPUS_ALL_VISIBLE ? "all_visible" : "cuda_visible_devices", NULL);
+        probe_check_pass(list, "gpu", "scope", probe_gpus_name(gpu->gpus), NULL);
     }
 }
 
@@ -127,6 +136,7 @@ static bool check_helper(probe_check_list *list, const probe_check_config *confi
     }
     const probe_gpu_config gpu = {.helper_path = config->helper_path,
                                   .nvml_library = config->nvml_library,
+                                  .gpus = config->gpus,
                                   .dev_root = config->dev_root,
                                   .start_ns = probe_clock_mono_ns() - backlog_ns,
                                   .interval_ns = config->interval_ns};
@@ -144,6 +154,10 @@ void probe_check_gpu(probe_check_list *list, const probe_check_config *config) {
     static probe_gpu_reader reader;
     probe_gpu_none(&reader);
     const char *node = probe_gpu_device_node(config->dev_root);
+    if (config->gpus != NULL && strcmp(config->gpus, "none") == 0) {
+        probe_check_miss(list, "gpu", "scope", "GPUs are left out: --gpus none", NULL);
+        return;
+    }
     if (node != NULL) {
         probe_check_pass(list, "gpu", "device_node", "dev", node);
     } else if (config->nvml_library == NULL) {

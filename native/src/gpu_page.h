@@ -6,7 +6,9 @@
 
 #include "busy_span.h"
 #include "gpu_health.h"
+#include "gpu_sharing.h"
 #include "integral.h"
+#include "kinship.h"
 #include "nvml_types.h"
 #include "profile.h"
 #include <stdatomic.h>
@@ -21,10 +23,20 @@ typedef enum {
     PROBE_UTILIZATION_RATES
 } probe_utilization_source;
 typedef enum { PROBE_MEMORY_NONE, PROBE_MEMORY_V1, PROBE_MEMORY_V2 } probe_memory_source;
+/* Why a device's memory was not read. */
+typedef enum {
+    PROBE_MEMORY_UNREAD, /* the driver gave no reading */
+    PROBE_MEMORY_NOT_SUPPORTED,
+    PROBE_MEMORY_FORBIDDEN,
+    PROBE_MEMORY_NONSENSE, /* the reading cannot be true */
+    PROBE_MEMORY_UNIFIED   /* the device has none of its own */
+} probe_memory_absence;
 typedef enum {
     PROBE_GPUS_NONE,
     PROBE_GPUS_ALL_VISIBLE,
-    PROBE_GPUS_CUDA_VISIBLE_DEVICES
+    PROBE_GPUS_CUDA_VISIBLE_DEVICES,
+    PROBE_GPUS_SLURM,
+    PROBE_GPUS_OPTION
 } probe_gpus;
 
 /* One device; times in ns since the start of the task. */
@@ -34,10 +46,15 @@ typedef struct {
     uint64_t mem_total_bytes;                        /* 0: not known */
     probe_utilization_source utilization_source;
     probe_memory_source memory_source;
-    probe_utilization gpu, memory; /* memory: the memory controller */
-    probe_gauge used;              /* memory in use */
-    probe_profile profile;         /* of gpu */
-    probe_busy_span span;          /* of gpu */
+    probe_utilization gpu, memory;       /* memory: the memory controller */
+    probe_gauge used;                    /* memory in use */
+    probe_memory_absence memory_absence; /* when there is none in used */
+    bool used_at_start_known;            /* read within a second of the start */
+    uint64_t used_at_start_bytes;
+    uint64_t accounted_peak_bytes; /* of the only process on it; 0: not known */
+    probe_gpu_sharing sharing;
+    probe_profile profile; /* of gpu */
+    probe_busy_span span;  /* of gpu */
     probe_gpu_health health;
     bool lost;
     int64_t lost_ns;
@@ -48,12 +65,14 @@ typedef struct {
     bool mock;
     char driver[NVML_DRIVER_SIZE];
     probe_gpus gpus;          /* how the devices were chosen */
-    bool ambiguous;           /* the choice may be another than CUDA's */
+    bool ambiguous;           /* the choice may be another than CUDA's; scope_note says why */
+    probe_pid_view pids;      /* what the driver's process numbers are worth */
     int count;                /* devices of the task */
     int64_t busy_ns;          /* time in which at least one device was busy */
     uint64_t peak_used_bytes; /* largest sum of memory in use */
     int64_t peak_used_ns;     /* when it was reached first */
     int64_t written_ns;
+    char scope_note[PROBE_GPU_NOTE_SIZE]; /* what is to be said of the choice; may be empty */
     char note[PROBE_GPU_NOTE_SIZE]; /* why nothing, or less, could be read; empty: nothing to say */
     probe_gpu_device device[PROBE_GPU_MAX];
 } probe_gpu_snapshot;

@@ -71,7 +71,12 @@ static int spawn(probe_gpu_reader *reader, const probe_gpu_config *config, int c
     (void)snprintf(library, sizeof library, "%s",
                    config->nvml_library == NULL ? "" : config->nvml_library);
     char name[] = "gpu-probe-nvml";
-    char *argv[] = {name, parent, start, interval, library, NULL};
+    char gpus[2048];
+    if (snprintf(gpus, sizeof gpus, "%s", config->gpus == NULL ? "" : config->gpus) >=
+        (int)sizeof gpus) {
+        return E2BIG;
+    }
+    char *argv[] = {name, parent, start, interval, library, gpus, NULL};
 
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -115,6 +120,10 @@ void probe_gpu_none(probe_gpu_reader *reader) {
 
 void probe_gpu_open(probe_gpu_reader *reader, const probe_gpu_config *config) {
     probe_gpu_none(reader);
+    if (config->gpus != NULL && strcmp(config->gpus, "none") == 0) {
+        (void)snprintf(reader->note, sizeof reader->note, "GPUs were left out: --gpus none");
+        return;
+    }
     if (config->nvml_library == NULL && probe_gpu_device_node(config->dev_root) == NULL) {
         (void)snprintf(reader->note, sizeof reader->note, "no NVIDIA device node below %s",
                        config->dev_root);

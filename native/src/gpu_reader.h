@@ -12,6 +12,7 @@
 typedef struct {
     const char *helper_path;  /* the executable */
     const char *nvml_library; /* NULL: the driver's own */
+    const char *gpus;         /* which: auto, none, all or a list (--gpus); NULL: auto */
     const char *dev_root;     /* "/dev": where device nodes show that there may be a GPU */
     int64_t start_ns, interval_ns;
 } probe_gpu_config;

@@ -130,7 +130,7 @@ probe_scope probe_scope_select(const char *visible, bool pci_order,
         scope.reason = "CUDA_VISIBLE_DEVICES names no device that the driver shows here: all "
                        "visible devices were counted";
     } else if (!is_uuid(first) && !pci_order && names_differ(devices, count)) {
-        scope.ambiguous = true;
+        scope.ambiguous = scope.order_doubtful = true;
         scope.reason = "the devices differ and CUDA_DEVICE_ORDER is not PCI_BUS_ID: CUDA may "
                        "number them in another order";
     }

@@ -8,12 +8,15 @@
 
 typedef struct {
     const char *name, *uuid;
+    int index; /* NVML's: devices that cannot be opened have one too */
 } probe_scope_device;
 
 typedef struct {
     probe_gpus gpus;
     bool ambiguous; /* another device than CUDA's may have been chosen; reason says why */
     const char *reason;
+    char detail[NVML_UUID_SIZE]; /* what the reason is about; may be empty */
+    bool order_doubtful;         /* ambiguous because CUDA may number the devices otherwise */
     int count;
     int chosen[PROBE_GPU_MAX]; /* positions in the given list, in CUDA's order, none twice */
 } probe_scope;

@@ -27,6 +27,12 @@ static void set_used(probe_gpu_figures *figures, uint64_t mean_bytes, uint64_t p
     }
 }
 
+/* Of one device: what polls saw, or the driver's own mark where it is higher. */
+static uint64_t peak_used(const probe_gpu_device *device) {
+    return device->accounted_peak_bytes > device->used.peak_bytes ? device->accounted_peak_bytes
+                                                                  : device->used.peak_bytes;
+}
+
 /* The share of the task's time that the readings cover. */
 static double coverage(const probe_utilization *sum, int64_t realtime_ns) {
     double share = (double)sum->covered_ns / (double)(realtime_ns > 0 ? realtime_ns : 1);
@@ -37,7 +43,7 @@ void probe_gpu_device_figures(const probe_gpu_device *device, int64_t realtime_n
                               probe_gpu_figures *figures) {
     *figures = (probe_gpu_figures){0};
     if (device->used.any) {
-        set_used(figures, probe_gauge_mean(&device->used), device->used.peak_bytes,
+        set_used(figures, probe_gauge_mean(&device->used), peak_used(device),
                  device->mem_total_bytes);
     }
     figures->coverage = coverage(&device->gpu, realtime_ns);
@@ -62,7 +68,7 @@ static int64_t larger(int64_t a, int64_t b) {
 void probe_gpu_total_figures(const probe_gpu_snapshot *snapshot, int64_t realtime_ns,
                              probe_gpu_figures *figures) {
     *figures = (probe_gpu_figures){.coverage = 1.0, .unused = snapshot->count > 0};
-    uint64_t mean_bytes = 0, total_bytes = 0;
+    uint64_t mean_bytes = 0, total_bytes = 0, peak_bytes = snapshot->peak_used_bytes;
     double pct = 0, controller_pct = 0;
     int with_memory = 0, with_utilization = 0, with_controller = 0;
     for (int i = 0; i < snapshot->count; i++) {
@@ -74,6 +80,7 @@ void probe_gpu_total_figures(const probe_gpu_snapshot *snapshot, int64_t realtim
             with_memory++;
             mean_bytes += probe_gauge_mean(&device->used);
             total_bytes += device->mem_total_bytes;
+            peak_bytes = peak_used(device) > peak_bytes ? peak_used(device) : peak_bytes;
         }
         if (one.utilization_valid) {
             with_utilization++;
@@ -89,7 +96,7 @@ void probe_gpu_total_figures(const probe_gpu_snapshot *snapshot, int64_t realtim
         }
     }
     if (with_memory > 0) {
-        set_used(figures, mean_bytes, snapshot->peak_used_bytes, total_bytes);
+        set_used(figures, mean_bytes, peak_bytes, total_bytes);
     }
     if (with_utilization > 0) {
         figures->utilization_valid = true;

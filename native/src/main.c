@@ -228,6 +228,7 @@ static probe_measurement_config configure(const probe_options *options) {
         .trace_file = options->trace_file,
         .copy_to = options->copy_to,
         .nvml_library = options->nvml_library,
+        .gpus = options->gpus,
         .scope = PROBE_SCOPE_DESCENDANTS,
         .interval_ns = options->interval_ns,
         .cgroup_mode = options->cgroup_mode,
@@ -301,6 +302,7 @@ static int check(const probe_options *options) {
         .trace_file = options->trace_file,
         .helper_path = find_helper(helper, sizeof helper) ? helper : NULL,
         .nvml_library = options->nvml_library,
+        .gpus = options->gpus,
         .interval_ns = options->interval_ns,
         .cgroup_mode = options->cgroup_mode,
     };

@@ -111,6 +111,7 @@ void probe_measurement_begin(probe_measurement *m) {
         const probe_gpu_config gpu = {
             .helper_path = m->config.helper_path,
             .nvml_library = m->config.nvml_library,
+            .gpus = m->config.gpus,
             .dev_root = "/dev",
             .start_ns = m->sampler.start_ns,
             .interval_ns = m->config.interval_ns,

@@ -19,6 +19,7 @@ typedef struct {
     const char *copy_to;      /* a directory for a copy of it; may be NULL */
     const char *helper_path;  /* NULL: no GPU figures */
     const char *nvml_library; /* NULL: the driver's own */
+    const char *gpus;         /* which: as in probe_gpu_config */
     probe_usage_scope scope;
     int64_t interval_ns;
     probe_cgroup_mode cgroup_mode;

@@ -35,6 +35,12 @@ typedef struct {
     nvml_return (*event_set_create)(void **set);
     nvml_return (*register_events)(nvml_device, unsigned long long types, void *set);
     nvml_return (*event_wait)(void *set, nvml_event_data *, unsigned int timeout_ms);
+    nvml_return (*process_details)(nvml_device, nvml_process_detail_list *);
+    /* By kind (NVML_PROCESSES_...) and version: _v3, _v2, the first. */
+    nvml_return (*processes[NVML_PROCESS_KINDS][3])(nvml_device, unsigned int *, void *);
+    nvml_return (*accounting_mode)(nvml_device, unsigned int *);
+    nvml_return (*accounting_pids)(nvml_device, unsigned int *, unsigned int *);
+    nvml_return (*accounting_stats)(nvml_device, unsigned int, nvml_accounting_stats *);
 } nvml_api;
 
 /* Loads the library: exactly the named one, or, with NULL, the driver's by its usual names and

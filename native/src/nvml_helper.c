@@ -88,10 +88,10 @@ static probe_gpu_page *map_page(void) {
 }
 
 /* argv: program, pid of the parent, start of the task (CLOCK_MONOTONIC, ns), interval (ns), library
- * or "" */
+ * or "", which GPUs or "" */
 int main(int argc, char **argv) {
     static nvml_session session;
-    probe_gpu_page *page = argc == 5 ? map_page() : NULL;
+    probe_gpu_page *page = argc == 6 ? map_page() : NULL;
     if (page == NULL) {
         (void)fputs("gpu-probe-nvml: this is a part of gpu-probe, which starts it; it does nothing "
                     "by itself\n",
@@ -106,6 +106,9 @@ int main(int argc, char **argv) {
                                     .clock_ns = nvml_read_clock,
                                     .seed = (unsigned int)getpid(),
                                     .page = page,
+                                    .gpus = argv[5][0] == '\0' ? NULL : argv[5],
+                                    .proc_root = "/proc",
+                                    .task = getppid(),
                                 });
     leave_directory(); /* not before: the library's path, and a mock's scenario, may be relative */
     if (nvml_session_due_ns(&session) != INT64_MAX) {
@@ -119,6 +122,7 @@ int main(int argc, char **argv) {
         _exit(0);
     }
     nvml_session_finish(&session);
+    nvml_session_finish_lists(&session);
     char done = 1;
     (void)send(PROBE_HELPER_CHANNEL_FD, &done, 1,
                MSG_NOSIGNAL); /* nobody may be listening any more */

@@ -51,7 +51,10 @@ typedef struct {
     int64_t rates_reach_ns; /* how far back one reading of the rates may stand for */
     nvml_rates_now rates;
     nvml_health health;
-    nvml_sample *samples; /* room for samples_size of them, from malloc, kept for life */
+    bool memory_absent; /* the driver will never tell; do not ask again */
+    uint64_t
+        shared_memory_bytes; /* of the host, where the device's memory is that; 0: it has its own */
+    nvml_sample *samples;    /* room for samples_size of them, from malloc, kept for life */
     unsigned int samples_size;
 } nvml_reader;
 

@@ -1,16 +1,21 @@
 #include "nvml_session.h"
 
 #include "clock.h"
-#include "gpu_scope.h"
+#include "file.h"
+#include "gpu_request.h"
 #include "nvml_api.h"
 #include "nvml_device.h"
 #include "nvml_events.h"
 #include "nvml_health.h"
 #include "nvml_memory.h"
 
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static const int64_t lists_ns = 30 * PROBE_NS_PER_S; /* process lists are slow */
 
 /* The rings hold ten seconds or more: a drain every five seconds sees every entry. At first they
  * are closer, so that a helper that does not live long has something to tell. */
@@ -41,7 +46,7 @@ static void show(nvml_session *session) {
 }
 
 static int enumerate(nvml_session *session, nvml_device *handles, char (*names)[NVML_NAME_SIZE],
-                     char (*uuids)[NVML_UUID_SIZE]) {
+                     char (*uuids)[NVML_UUID_SIZE], probe_scope_device *devices) {
     unsigned int total = 0;
     nvml_return code = session->api.count(&total);
     if (code != NVML_OK) {
@@ -64,6 +69,7 @@ static int enumerate(nvml_session *session, nvml_device *handles, char (*names)[
         if (session->api.uuid(handles[count], uuids[count], NVML_UUID_SIZE) != NVML_OK) {
             uuids[count][0] = '\0';
         }
+        devices[count] = (probe_scope_device){names[count], uuids[count], (int)i};
         count++;
     }
     if (total > PROBE_GPU_MAX) {
@@ -72,23 +78,41 @@ static int enumerate(nvml_session *session, nvml_device *handles, char (*names)[
     return count;
 }
 
+static uint64_t host_bytes(const char *proc_root) {
+    char path[PATH_MAX], text[4096];
+    uint64_t kib = 0;
+    return probe_path_join(path, sizeof path, proc_root, "meminfo") == PROBE_OK &&
+                   probe_file_read(AT_FDCWD, path, text, sizeof text, NULL) != PROBE_E_SYSCALL &&
+                   probe_find_u64(text, "MemTotal", ':', &kib)
+               ? kib * 1024
+               : 0;
+}
+
+/* Which of the task's devices one of all devices is; -1: none. */
+static int place_of(const probe_scope *scope, int position) {
+    for (int i = 0; i < scope->count; i++) {
+        if (scope->chosen[i] == position) {
+            return i;
+        }
+    }
+    return -1;
+}
+
 static void open_devices(nvml_session *session) {
     nvml_device handles[PROBE_GPU_MAX];
     char names[PROBE_GPU_MAX][NVML_NAME_SIZE], uuids[PROBE_GPU_MAX][NVML_UUID_SIZE];
     probe_scope_device devices[PROBE_GPU_MAX];
-    int count = enumerate(session, handles, names, uuids);
-    for (int i = 0; i < count; i++) {
-        devices[i] = (probe_scope_device){names[i], uuids[i]};
-    }
-    const char *order = getenv("CUDA_DEVICE_ORDER");
-    probe_scope scope =
-        probe_scope_select(getenv("CUDA_VISIBLE_DEVICES"),
-                           order != NULL && strcmp(order, "PCI_BUS_ID") == 0, devices, count);
+    int count = enumerate(session, handles, names, uuids, devices);
+    const probe_gpu_request request = probe_gpu_request_read(session->config.gpus);
+    probe_scope scope = probe_gpu_request_resolve(&request, devices, count);
     session->snapshot.gpus = scope.gpus;
     session->snapshot.ambiguous = scope.ambiguous;
     session->snapshot.count = scope.count;
-    if (scope.reason != NULL) {
-        note(session, scope.reason, "");
+    if (scope.reason != NULL && scope.count > 0) {
+        (void)snprintf(session->snapshot.scope_note, sizeof session->snapshot.scope_note,
+                       scope.detail[0] == '\0' ? "%s" : "%s: %s", scope.reason, scope.detail);
+    } else if (scope.reason != NULL) {
+        note(session, scope.reason, scope.detail);
     } else if (scope.count == 0) {
         note(session,
              count == 0 ? "the driver shows no device here"
@@ -97,9 +121,18 @@ static void open_devices(nvml_session *session) {
     }
     for (int i = 0; i < scope.count; i++) {
         nvml_reader_open(&session->reader[i], &session->api, handles[scope.chosen[i]],
-                         scope.chosen[i], &session->snapshot.device[i]);
+                         devices[scope.chosen[i]].index, &session->snapshot.device[i]);
         session->reader[i].clock_ns = session->config.clock_ns;
         session->reader[i].rates_reach_ns = 2 * session->config.interval_ns;
+        nvml_reader_memory_open(&session->reader[i], host_bytes(session->config.proc_root));
+    }
+    nvml_sharing_open(&session->sharing, &session->snapshot, session->config.proc_root,
+                      session->config.task);
+    session->sharing.order_doubtful = scope.order_doubtful;
+    for (int i = 0; i < count; i++) {
+        nvml_sharing_add(&session->sharing, &(nvml_users){.handle = handles[i],
+                                                          .index = devices[i].index,
+                                                          .place = place_of(&scope, i)});
     }
 }
 
@@ -237,8 +270,36 @@ static int64_t drain_pause_ns(int64_t now_ns) {
     return pause_ns < drain_max_ns ? pause_ns : drain_max_ns;
 }
 
+static void read_lists(nvml_session *session, bool last) {
+    int64_t wall_ns = session->config.clock_ns(CLOCK_REALTIME);
+    nvml_sharing_poll(&session->sharing, &session->api, &session->snapshot, last);
+    if (last) {
+        nvml_sharing_account(&session->sharing, &session->api, &session->snapshot,
+                             (wall_ns - elapsed(session)) / 1000);
+    }
+    session->next_lists_ns = elapsed(session) + lists_ns;
+}
+
+/* With the memory and the throttle reasons of every interval, rates stay within three calls per
+ * device and second. */
+static int64_t rates_pause_ns(nvml_session *session) {
+    return jitter(session, session->config.interval_ns / 5 * 6);
+}
+
+/* The lists are slow: they have a tick of their own, when nothing else is due, or is for too long.
+ * The first reading, which a task may end upon, does not wait for them. */
+static bool lists_due(const nvml_session *session, int64_t now_ns) {
+    bool idle = now_ns < session->next_gauges_ns && now_ns < session->next_drain_ns;
+    bool overdue = session->next_gauges_ns > 0 && now_ns >= session->next_lists_ns + PROBE_NS_PER_S;
+    return now_ns >= session->next_lists_ns && (idle || overdue);
+}
+
 static void read_due(nvml_session *session, bool last) {
     int64_t now = elapsed(session);
+    if (!last && lists_due(session, now)) {
+        read_lists(session, false);
+        return;
+    }
     if (last || now >= session->next_gauges_ns) {
         read_gauges(session);
         show(session);
@@ -248,8 +309,7 @@ static void read_due(nvml_session *session, bool last) {
         read_utilization(session);
         show(session);
         session->next_drain_ns =
-            now + (polls_rates(session) ? jitter(session, session->config.interval_ns)
-                                        : drain_pause_ns(now));
+            now + (polls_rates(session) ? rates_pause_ns(session) : drain_pause_ns(now));
         if (last || now >= session->next_health_ns) { /* now it is known who is busy */
             read_health(session, last);
             session->next_health_ns = now + health_ns;
@@ -274,8 +334,9 @@ int64_t nvml_session_due_ns(const nvml_session *session) {
     if (reads_nothing(session)) {
         return INT64_MAX;
     }
-    return session->next_gauges_ns < session->next_drain_ns ? session->next_gauges_ns
-                                                            : session->next_drain_ns;
+    int64_t due_ns = session->next_gauges_ns < session->next_drain_ns ? session->next_gauges_ns
+                                                                      : session->next_drain_ns;
+    return session->next_lists_ns < due_ns ? session->next_lists_ns : due_ns;
 }
 
 void nvml_session_tick(nvml_session *session) {
@@ -289,4 +350,11 @@ void nvml_session_finish(nvml_session *session) {
     }
     session->snapshot.final = true;
     show(session);
+}
+
+void nvml_session_finish_lists(nvml_session *session) {
+    if (!reads_nothing(session)) {
+        read_lists(session, true);
+        show(session);
+    }
 }

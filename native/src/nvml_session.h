@@ -9,6 +9,7 @@
 #include "gpu_page.h"
 #include "integral.h"
 #include "nvml_reader.h"
+#include "nvml_sharing.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
@@ -20,6 +21,9 @@ typedef struct {
     int64_t (*clock_ns)(clockid_t id); /* CLOCK_MONOTONIC, CLOCK_REALTIME, CLOCK_BOOTTIME */
     unsigned int seed;                 /* of the jitter between polls */
     probe_gpu_page *page;              /* where what is read is shown at once; NULL: nowhere */
+    const char *gpus;                  /* which devices (--gpus); NULL: by the environment */
+    const char *proc_root;             /* "/proc" */
+    pid_t task;                        /* the task is this process and its descendants */
 } nvml_session_config;
 
 /* Some 60 KiB: not for the stack. */
@@ -28,9 +32,11 @@ typedef struct {
     nvml_api api;
     probe_gpu_snapshot snapshot;
     nvml_reader reader[PROBE_GPU_MAX];
+    nvml_sharing sharing;
     probe_union busy;
-    void *events;                                          /* the driver's set; NULL: none */
-    int64_t next_gauges_ns, next_drain_ns, next_health_ns; /* since the start of the task */
+    void *events; /* the driver's set; NULL: none */
+    int64_t next_gauges_ns, next_drain_ns, next_health_ns,
+        next_lists_ns; /* since the start of the task */
     bool health_begun;
     unsigned int random;
     bool stopped; /* the driver is gone */
@@ -47,7 +53,12 @@ int64_t nvml_session_due_ns(const nvml_session *session);
 /* Reads what is due. */
 void nvml_session_tick(nvml_session *session);
 
-/* The last tick: reads everything, if there is anything to read, and marks the snapshot final. */
+/* The last tick: reads everything but the process lists, if there is anything to read, and marks
+ * the snapshot final. */
 void nvml_session_finish(nvml_session *session);
+
+/* Reads the process lists, and what the driver has accounted, a last time. They are slow: what
+ * nvml_session_finish has read is worth publishing before. */
+void nvml_session_finish_lists(nvml_session *session);
 
 #endif

@@ -1,6 +1,7 @@
 #include "options.h"
 
 #include "clock.h"
+#include "gpu_request.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,10 @@ const char probe_help[] =
     "                        auto: the one we run in, left out if it is not COMMAND's alone\n"
     "                        own: one made for COMMAND, if permitted, else as auto\n"
     "                        shared: the one we run in, in any case;  off: none\n"
+    "  --gpus WHICH          whose figures the gpu block has (default: GPU_PROBE_GPUS, else "
+    "auto)\n"
+    "                        auto: those that CUDA_VISIBLE_DEVICES leaves to COMMAND; none; all\n"
+    "                        or NVML's indices and UUIDs, or the beginnings of them: 0,2\n"
     "  --summary             print six lines on stderr when COMMAND has ended\n"
     "                        (default on a terminal, unless a workflow engine runs us)\n"
     "  --no-summary          do not\n"
@@ -133,7 +138,7 @@ static void set_cgroup_mode(probe_options *options, const char *value) {
 /* One option that takes a value. True: there was one, and argv is past it (or an error is set). */
 static bool parse_value(probe_options *options, char ***argv) {
     const char *const names[] = {"--workdir", "--trace-file",   "--interval", "--cgroup",
-                                 "--copy-to", "--nvml-library", "--budget"};
+                                 "--copy-to", "--nvml-library", "--gpus",     "--budget"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         bool missing = false;
         const char *value = value_of(argv, names[i], &missing);
@@ -165,6 +170,9 @@ static bool parse_value(probe_options *options, char ***argv) {
             break;
         case 5:
             options->nvml_library = value;
+            break;
+        case 6:
+            options->gpus = value;
             break;
         default:
             if (!probe_parse_budget(value, &options->budget_ppm)) {
@@ -203,6 +211,13 @@ static bool parse_flag(probe_options *options, const char *argument) {
 
 /* What can only be judged when all options are known. */
 static void conclude(probe_options *options) {
+    if (options->gpus != NULL && !probe_gpu_option_valid(options->gpus)) {
+        fail(options,
+             "--gpus: '%.80s' is none of auto, none, all and a list of indices and UUIDs, such as "
+             "0,2 or GPU-8932f9",
+             options->gpus);
+        return;
+    }
     if (options->check) {
         options->action = PROBE_CHECK;
         if (options->command[0] != NULL) {
@@ -224,6 +239,7 @@ void probe_options_parse(probe_options *options, char **argv) {
     *options = (probe_options){.workdir = ".", .interval_ns = PROBE_NS_PER_S, .budget_ppm = 500};
     options->nvml_library = variable("GPU_PROBE_NVML_LIBRARY");
     options->copy_to = variable("GPU_PROBE_COPY_TO");
+    options->gpus = variable("GPU_PROBE_GPUS");
     options->place_given = options->copy_to != NULL;
     argv++;
     while (options->action == PROBE_RUN && *argv != NULL && (*argv)[0] == '-') {

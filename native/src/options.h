@@ -20,6 +20,7 @@ typedef struct {
     const char *trace_file;   /* may be NULL */
     const char *copy_to;      /* may be NULL */
     const char *nvml_library; /* may be NULL */
+    const char *gpus;         /* may be NULL; otherwise well-formed for PROBE_RUN and PROBE_CHECK */
     bool place_given;         /* workdir, trace_file or copy_to came from the user */
     bool summary, summary_given;
     bool quiet;       /* no word of our own once the command runs */
@@ -33,7 +34,7 @@ typedef struct {
 } probe_options;
 
 /* Reads the options before the first argument that is none, or "--"; what follows is the command.
- * Environment: GPU_PROBE_COPY_TO, GPU_PROBE_NVML_LIBRARY. */
+ * Environment: GPU_PROBE_COPY_TO, GPU_PROBE_GPUS, GPU_PROBE_NVML_LIBRARY. */
 void probe_options_parse(probe_options *options, char **argv);
 
 /* "250ms", "1s", "0.5s", "2m" as ns. False: no number, no unit, or out of range. */

@@ -144,6 +144,7 @@ static void add_notes(probe_measurement *m) {
     trace->note_count = 0;
     trace->gpu_note = gpu_note(&m->gpu, trace->final);
     probe_trace_note(trace, trace->gpu_note);
+    probe_trace_note(trace, m->gpu.any ? m->gpu.last.scope_note : NULL);
     add_cgroup_notes(m);
     if (m->sampler.tree.truncated) {
         probe_trace_note(trace,

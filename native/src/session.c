@@ -1,6 +1,7 @@
 #include "probe.h"
 
 #include "clock.h"
+#include "gpu_request.h"
 #include "measurement.h"
 #include <errno.h>
 #include <limits.h>
@@ -25,7 +26,8 @@ struct probe_session {
     bool stop;
     bool snapshot_wanted;
     probe_measurement_config config;
-    char workdir[PATH_MAX], trace_file[PATH_MAX], helper_path[PATH_MAX], nvml_library[PATH_MAX];
+    char workdir[PATH_MAX], trace_file[PATH_MAX], helper_path[PATH_MAX], nvml_library[PATH_MAX],
+        gpus[PATH_MAX];
     char file_error[PATH_MAX + 256];
     probe_measurement measurement; /* of the thread, which holds the lock whenever it writes */
 };
@@ -154,6 +156,27 @@ static int start_thread(probe_session *s) {
     return code;
 }
 
+/* False, with the reason in error: something in it is wrong. */
+static bool take_config(probe_session *s, const probe_session_config *config, char *error,
+                        size_t error_size) {
+    if (!copy(config->workdir, s->workdir, &s->config.workdir) ||
+        !copy(config->trace_file, s->trace_file, &s->config.trace_file) ||
+        !copy(config->helper_path, s->helper_path, &s->config.helper_path) ||
+        !copy(config->nvml_library, s->nvml_library, &s->config.nvml_library) ||
+        !copy(config->gpus, s->gpus, &s->config.gpus)) {
+        (void)snprintf(error, error_size, "a path is longer than %d bytes", PATH_MAX);
+        return false;
+    }
+    if (config->gpus != NULL && !probe_gpu_option_valid(config->gpus)) {
+        (void)snprintf(error, error_size,
+                       "gpus is '%.80s', which is none of auto, none, all and a list of indices "
+                       "and UUIDs, such as 0,2 or GPU-8932f9",
+                       config->gpus);
+        return false;
+    }
+    return true;
+}
+
 probe_session *probe_session_start(const probe_session_config *config, char *error,
                                    size_t error_size) {
     probe_session *s = calloc(1, sizeof *s);
@@ -169,11 +192,7 @@ probe_session *probe_session_start(const probe_session_config *config, char *err
         .max_descriptors = 64,
         .start_writer = start_writer,
     };
-    if (!copy(config->workdir, s->workdir, &s->config.workdir) ||
-        !copy(config->trace_file, s->trace_file, &s->config.trace_file) ||
-        !copy(config->helper_path, s->helper_path, &s->config.helper_path) ||
-        !copy(config->nvml_library, s->nvml_library, &s->config.nvml_library)) {
-        (void)snprintf(error, error_size, "a path is longer than %d bytes", PATH_MAX);
+    if (!take_config(s, config, error, error_size)) {
         free(s);
         return NULL;
     }

@@ -21,7 +21,7 @@ void probe_trace_write_gpu(probe_json *json, const probe_gpu_snapshot *gpu, int6
     probe_trace_write_gpu_figures(json, &figures);
     probe_json_open(json, "devices", '[');
     for (int i = 0; i < gpu->count; i++) {
-        probe_trace_write_gpu_device(json, &gpu->device[i], realtime_ns);
+        probe_trace_write_gpu_device(json, &gpu->device[i], gpu->pids, realtime_ns);
     }
     probe_json_close(json, ']');
     probe_json_close(json, '}');

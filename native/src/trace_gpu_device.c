@@ -2,6 +2,7 @@
 
 #include "clock.h"
 #include "trace_gpu_health.h"
+#include "trace_gpu_sharing.h"
 
 void probe_trace_write_gpu_figures(probe_json *json, const probe_gpu_figures *f) {
     if (f->utilization_valid) {
@@ -49,7 +50,7 @@ static void write_profile(probe_json *json, const probe_profile *profile) {
 }
 
 void probe_trace_write_gpu_device(probe_json *json, const probe_gpu_device *device,
-                                  int64_t realtime_ns) {
+                                  probe_pid_view pids, int64_t realtime_ns) {
     probe_gpu_figures figures;
     probe_gpu_device_figures(device, realtime_ns, &figures);
     probe_json_open(json, NULL, '{');
@@ -72,6 +73,7 @@ void probe_trace_write_gpu_device(probe_json *json, const probe_gpu_device *devi
     if (device->memory_source != PROBE_MEMORY_NONE) {
         probe_json_string(json, "memory_source", probe_memory_source_name(device));
     }
+    probe_trace_write_gpu_sharing(json, device, pids);
     probe_trace_write_gpu_health(json, &device->health);
     if (figures.utilization_valid) {
         if (device->span.any_busy) {

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 void probe_trace_write_gpu_device(probe_json *json, const probe_gpu_device *device,
-                                  int64_t realtime_ns);
+                                  probe_pid_view pids, int64_t realtime_ns);
 
 /* The figures that a device and the whole block have in common; name and memory are the caller's.
  */

@@ -2,6 +2,7 @@
 
 #include "gpu_summary.h"
 #include "trace_gpu_device.h"
+#include "trace_gpu_sharing.h"
 #include <stddef.h>
 
 void probe_trace_write_gpu_coverage(probe_json *json, const probe_gpu_snapshot *gpu,
@@ -33,14 +34,23 @@ void probe_trace_write_gpu_sources(probe_json *json, const probe_gpu_snapshot *g
     }
 }
 
-void probe_trace_write_gpu_scope(probe_json *json, const probe_gpu_snapshot *gpu) {
+const char *probe_gpus_name(probe_gpus gpus) {
     static const char *const names[] = {
         [PROBE_GPUS_NONE] = "none",
         [PROBE_GPUS_ALL_VISIBLE] = "all_visible",
         [PROBE_GPUS_CUDA_VISIBLE_DEVICES] = "cuda_visible_devices",
+        [PROBE_GPUS_SLURM] = "slurm",
+        [PROBE_GPUS_OPTION] = "option",
     };
-    probe_json_string(json, "gpus", gpu == NULL ? "none" : names[gpu->gpus]);
+    return names[gpus];
+}
+
+void probe_trace_write_gpu_scope(probe_json *json, const probe_gpu_snapshot *gpu) {
+    probe_json_string(json, "gpus", probe_gpus_name(gpu == NULL ? PROBE_GPUS_NONE : gpu->gpus));
     probe_json_string(json, "confidence", gpu != NULL && gpu->ambiguous ? "ambiguous" : "exact");
+    if (gpu != NULL) {
+        probe_trace_write_gpu_shared(json, gpu);
+    }
 }
 
 void probe_trace_write_gpu_mock(probe_json *json, const probe_gpu_snapshot *gpu) {

@@ -14,6 +14,9 @@ void probe_trace_write_gpu_coverage(probe_json *json, const probe_gpu_snapshot *
 void probe_trace_write_gpu_sources(probe_json *json, const probe_gpu_snapshot *gpu,
                                    int64_t realtime_ns);
 
+/* How the devices were chosen, as the trace names it. */
+const char *probe_gpus_name(probe_gpus gpus);
+
 /* Into probe.scope; gpu may be NULL. */
 void probe_trace_write_gpu_scope(probe_json *json, const probe_gpu_snapshot *gpu);
 

@@ -76,6 +76,9 @@ class Sampler:
         interval: Seconds between samples, at least 0.01.
         nvml_library: Load NVML from this file; by default from ``GPU_PROBE_NVML_LIBRARY``,
             else the driver's own.
+        gpus: Which devices the gpu block is about: ``auto`` (as CUDA_VISIBLE_DEVICES says),
+            ``none``, ``all``, or NVML's indices and UUIDs joined by commas; by default from
+            ``GPU_PROBE_GPUS``, else ``auto``.
     """
 
     def __init__(
@@ -85,6 +88,7 @@ class Sampler:
         trace_file: _Path | None = None,
         interval: float = 1.0,
         nvml_library: _Path | None = None,
+        gpus: str | None = None,
     ) -> None:
         if isinstance(interval, bool) or not isinstance(interval, int | float):
             raise TypeError(f"interval is {interval!r}: give a number of seconds, such as 0.5")
@@ -96,6 +100,7 @@ class Sampler:
         self._trace_file = trace_file
         self._interval_ns = int(interval * 1e9)
         self._nvml_library = nvml_library or os.environ.get("GPU_PROBE_NVML_LIBRARY") or None
+        self._gpus = gpus or os.environ.get("GPU_PROBE_GPUS") or None
         self._owner = -1
         self._lock = threading.Lock()  # no snapshot while the session is taken down
         self._session: _Session = None
@@ -106,7 +111,8 @@ class Sampler:
         """Start measuring.
 
         Raises:
-            ProbeError: It runs already, or the trace cannot be written to its place.
+            ProbeError: It runs already, the trace cannot be written to its place, or gpus is
+                none of the above.
         """
         if self._session is not None:
             raise ProbeError("this sampler is already running: stop it first, or make another one")
@@ -115,6 +121,7 @@ class Sampler:
             _c_path(self._trace_file),
             _c_path(find_executable("gpu-probe-nvml")),
             _c_path(self._nvml_library),
+            _c_path(self._gpus),
         ]
         config = ffi.new("probe_session_config *", [*paths, self._interval_ns])
         error = ffi.new("char[]", 8192)

@@ -3,11 +3,16 @@
 import json
 import os
 import subprocess
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Call", "Replay"]
+__all__ = ["HOST_NAMESPACE", "TASK", "Call", "Host", "Replay"]
+
+HOST_NAMESPACE = 4026531836  # the kernel's PROC_PID_INIT_INO
+TASK = 100  # the process whose descendants are the task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +23,27 @@ class Call:
     function: str
     device: int | None
     outcome: str  # NVML's return code, or "hang"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """What stands for /proc: who is whose child, and how much memory there is.
+
+    Process TASK and its descendants are the task.
+    """
+
+    parents: Mapping[int, int] = field(default_factory=dict)
+    namespace: int = HOST_NAMESPACE
+    mem_total_kib: int = 16 << 20
+
+    def write(self, root: Path) -> None:
+        (root / "self" / "ns").mkdir(parents=True)
+        (root / "self" / "ns" / "pid").symlink_to(f"pid:[{self.namespace}]")
+        (root / "meminfo").write_text(f"MemTotal:       {self.mem_total_kib} kB\n")
+        for pid, parent in {TASK: 1, 1: 0, **self.parents}.items():
+            (root / str(pid)).mkdir()
+            rest = " ".join(["0"] * 48)
+            (root / str(pid) / "stat").write_text(f"{pid} (a (b) c) S {parent} {rest}\n")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,22 +61,31 @@ class Replay:
         seconds: float,
         start_s: float = 60,
         interval_ms: float = 1000,
+        gpus: str | None = None,
+        host: Host | None = None,
         **variables: str,
     ) -> dict[str, Any]:
         """Replay a task that starts when the scenario is start_s old.
 
+        Without a host, /proc is this one's, and the replaying process is the task.
         The result has the trace's `gpu` block, unless there is none, and what its `probe` block
         says of GPUs. The call log stays for `calls`.
         """
         scenario_file = self.directory / "replay.txt"
         scenario_file.write_text(scenario)
         self.log.unlink(missing_ok=True)
+        options = [] if gpus is None else ["--gpus", gpus]
+        if host is not None:
+            proc = Path(tempfile.mkdtemp(dir=self.directory))
+            host.write(proc)
+            options += ["--proc", str(proc), "--task", str(TASK)]
         files = {"NVMLMOCK_SCENARIO": str(scenario_file), "NVMLMOCK_LOG": str(self.log)}
         done = subprocess.run(
             [
                 *(self.executable, "--library", self.library),
                 *("--duration", str(seconds), "--start", str(start_s)),
                 *("--interval", str(interval_ms)),
+                *options,
             ],
             env=os.environ | files | variables,
             capture_output=True,

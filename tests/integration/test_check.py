@@ -99,6 +99,7 @@ def test_a_gpu_with_everything(gpu_wrapper: Wrapper, scenario: Scenario) -> None
         "gpu.utilization@1": "nvml_samples",
         "gpu.mem_bw_util@1": "nvml_samples",
         "gpu.memory@1": "nvml_memory_v2",
+        "gpu.own_peak_mem_used@1": "nvml_processes",
         "gpu.energy_mj@1": "nvml_total_energy",
         "gpu.throttle_reasons@1": "nvml_clocks_event_reasons",
         "gpu.peak_temp_c@1": "nvml_temperature",
@@ -147,6 +148,35 @@ def test_hidden_devices(gpu_wrapper: Wrapper, scenario: Scenario) -> None:
     scenario(DEVICE)
     row = check(gpu_wrapper, CUDA_VISIBLE_DEVICES="")["gpu.devices"]
     assert row["reason"] == "CUDA_VISIBLE_DEVICES hides every device"
+
+
+@pytest.mark.parametrize(
+    ("gpus", "source"), [("all", "option"), ("1", "option"), ("auto", "all_visible")]
+)
+def test_the_scope_that_was_asked_for(
+    gpu_wrapper: Wrapper, scenario: Scenario, gpus: str, source: str
+) -> None:
+    scenario(DEVICE + "device 1 name=B\n")
+    rows = check(gpu_wrapper, options=["--gpus", gpus])
+    assert rows["gpu.scope"]["source"] == source
+    assert ("gpu.device@0" in rows) == (gpus != "1")
+
+
+def test_a_device_that_is_not_there(gpu_wrapper: Wrapper, scenario: Scenario) -> None:
+    scenario(DEVICE)
+    assert check(gpu_wrapper, options=["--gpus", "0,4"])["gpu.scope"]["reason"].endswith(": 4")
+    assert check(gpu_wrapper, options=["--gpus", "4"])["gpu.devices"]["reason"].endswith(": 4")
+
+
+def test_no_gpus_on_request(gpu_wrapper: Wrapper) -> None:
+    rows = check(gpu_wrapper, options=["--gpus", "none"])
+    assert [key for key in rows if key.startswith("gpu.")] == ["gpu.scope"]
+    assert rows["gpu.scope"]["reason"] == "GPUs are left out: --gpus none"
+
+
+def test_unified_memory_has_a_reason(gpu_wrapper: Wrapper, scenario: Scenario) -> None:
+    scenario(DEVICE + "fail nvmlDeviceGetMemoryInfo* code=NOT_SUPPORTED\n")
+    assert "unified memory" in check(gpu_wrapper)["gpu.memory@0"]["reason"]
 
 
 def test_a_library_that_is_not_there(gpu_wrapper: Wrapper) -> None:

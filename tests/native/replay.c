@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct {
     const char *library;
@@ -22,6 +23,9 @@ typedef struct {
     int64_t scenario_ns;  /* the scenario's age at the start of the task */
     int64_t duration_ns;  /* of the task */
     int64_t interval_ns;
+    const char *gpus;      /* as --gpus */
+    const char *proc_root; /* a directory that stands for /proc */
+    pid_t task;            /* 0: this process */
 } replay_options;
 
 /* The mock's virtual clock; the session's clock has no argument to carry it. */
@@ -48,11 +52,18 @@ static int64_t to_ns(const char *name, const char *text, double unit_ns) {
 
 static replay_options parse(int argc, char **argv) {
     static const struct option known[] = {
-        {"library", required_argument, NULL, 'l'},  {"duration", required_argument, NULL, 'd'},
-        {"start", required_argument, NULL, 's'},    {"interval", required_argument, NULL, 'i'},
-        {"timeline", required_argument, NULL, 't'}, {NULL, 0, NULL, 0},
+        {"library", required_argument, NULL, 'l'},
+        {"duration", required_argument, NULL, 'd'},
+        {"start", required_argument, NULL, 's'},
+        {"interval", required_argument, NULL, 'i'},
+        {"timeline", required_argument, NULL, 't'},
+        {"gpus", required_argument, NULL, 'g'},
+        {"proc", required_argument, NULL, 'p'},
+        {"task", required_argument, NULL, 'k'},
+        {NULL, 0, NULL, 0},
     };
-    replay_options options = {.duration_ns = -1, .interval_ns = PROBE_NS_PER_S};
+    replay_options options = {
+        .duration_ns = -1, .interval_ns = PROBE_NS_PER_S, .proc_root = "/proc"};
     int option;
     while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
         switch (option) {
@@ -71,6 +82,15 @@ static replay_options parse(int argc, char **argv) {
         case 't':
             options.timeline = optarg;
             break;
+        case 'g':
+            options.gpus = optarg;
+            break;
+        case 'p':
+            options.proc_root = optarg;
+            break;
+        case 'k':
+            options.task = (pid_t)to_ns("--task", optarg, 1);
+            break;
         default:
             exit(2);
         }
@@ -78,7 +98,7 @@ static replay_options parse(int argc, char **argv) {
     if (options.library == NULL || options.duration_ns < 0 || options.interval_ns == 0 ||
         optind != argc) {
         fail("usage", "--library PATH --duration SECONDS [--start SECONDS] [--interval MS] "
-                      "[--timeline FILE]");
+                      "[--timeline FILE] [--gpus LIST] [--proc DIR] [--task PID]");
     }
     return options;
 }
@@ -117,6 +137,9 @@ static void run(const replay_options *options, nvml_session *session, probe_time
                                    .interval_ns = options->interval_ns,
                                    .clock_ns = virtual_clock_ns,
                                    .seed = 1,
+                                   .gpus = options->gpus,
+                                   .proc_root = options->proc_root,
+                                   .task = options->task > 0 ? options->task : getpid(),
                                });
     int64_t due_ns;
     while ((due_ns = nvml_session_due_ns(session)) < options->duration_ns) {
@@ -128,13 +151,15 @@ static void run(const replay_options *options, nvml_session *session, probe_time
     }
     wait_until(options, session, options->duration_ns);
     nvml_session_finish(session);
+    nvml_session_finish_lists(session);
     if (feed != NULL) {
         probe_timeline_feed_gpu(feed, &session->snapshot);
     }
 }
 
 static void write_probe(probe_json *json, const probe_gpu_snapshot *gpu, int64_t realtime_ns) {
-    const char *note = gpu->note;
+    const char *notes[2];
+    int count = 0;
     probe_json_open(json, "probe", '{');
     if (gpu->count > 0) {
         probe_trace_write_gpu_coverage(json, gpu, realtime_ns);
@@ -148,7 +173,13 @@ static void write_probe(probe_json *json, const probe_gpu_snapshot *gpu, int64_t
     probe_trace_write_gpu_scope(json, gpu);
     probe_json_close(json, '}');
     probe_trace_write_gpu_mock(json, gpu);
-    probe_trace_write_notes(json, &note, note[0] == '\0' ? 0 : 1);
+    if (gpu->note[0] != '\0') {
+        notes[count++] = gpu->note;
+    }
+    if (gpu->scope_note[0] != '\0') {
+        notes[count++] = gpu->scope_note;
+    }
+    probe_trace_write_notes(json, notes, count);
     probe_json_close(json, '}');
 }
 

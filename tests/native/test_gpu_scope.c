@@ -3,8 +3,9 @@
 
 #include <stdio.h>
 
-static const probe_scope_device same[] = {{"A", "GPU-11aa"}, {"A", "GPU-12bb"}, {"A", "GPU-33cc"}};
-static const probe_scope_device mixed[] = {{"A", "GPU-11aa"}, {"B", "GPU-12bb"}};
+static const probe_scope_device same[] = {
+    {"A", "GPU-11aa", 0}, {"A", "GPU-12bb", 1}, {"A", "GPU-33cc", 2}};
+static const probe_scope_device mixed[] = {{"A", "GPU-11aa", 0}, {"B", "GPU-12bb", 1}};
 
 /* The choice as text: positions joined by commas. */
 static const char *chosen(const char *visible) {

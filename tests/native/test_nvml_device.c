@@ -165,9 +165,21 @@ static void a_total_of_zero_is_no_measurement(void) {
     driver.v2 = (nvml_memory_v2){.total = 0, .used = 7}; /* unified memory */
     CHECK_INT(nvml_reader_memory(&reader, &api, 0), NVML_GOOD);
     CHECK(!device.used.any);
+    CHECK_INT(device.memory_absence, PROBE_MEMORY_UNIFIED);
+}
+
+static void more_in_use_than_there_is_is_no_measurement(void) {
+    begin();
+    open_reader();
     driver.v2 = (nvml_memory_v2){.total = 10, .used = 70}; /* an interposer's arithmetic */
+    driver.v1 = (nvml_memory){.total = 10, .used = 70};
     CHECK_INT(nvml_reader_memory(&reader, &api, 0), NVML_GOOD);
-    CHECK_INT(device.used.last_bytes, 10);
+    CHECK(!device.used.any);
+    CHECK_INT(device.memory_absence, PROBE_MEMORY_NONSENSE);
+    driver.v1.used = 7;
+    CHECK_INT(nvml_reader_memory(&reader, &api, 1), NVML_GOOD);
+    CHECK_INT(device.used.last_bytes, 7);
+    CHECK_INT(device.memory_source, PROBE_MEMORY_V1);
 }
 
 static void return_codes_are_sorted(void) {
@@ -197,6 +209,7 @@ int main(void) {
     without_a_ring_rates_are_polled_and_without_rates_nothing();
     memory_v1_serves_where_v2_fails_but_they_never_mix();
     a_total_of_zero_is_no_measurement();
+    more_in_use_than_there_is_is_no_measurement();
     return_codes_are_sorted();
     free(reader.samples);
     return check_failures();

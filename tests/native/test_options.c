@@ -92,6 +92,28 @@ static void the_library_may_come_from_the_environment(void) {
     CHECK(parse("true", NULL, NULL, NULL)->nvml_library == NULL);
 }
 
+static void devices_are_chosen_by_a_word_or_a_list(void) {
+    CHECK(parse("true", NULL, NULL, NULL)->gpus == NULL);
+    const char *const right[] = {"auto", "none", "all", "0", "0,12", "GPU-8932f9,1", "MIG-1,GPU-2"};
+    for (size_t i = 0; i < sizeof right / sizeof right[0]; i++) {
+        CHECK_INT(parse("--gpus", right[i], "true", NULL)->action, PROBE_RUN);
+        CHECK_STR(parsed.gpus, right[i]);
+    }
+    const char *const wrong[] = {"any", "-1", "0,", ",0", "0-2", "1gpu", "0, 1", "gpu-1", "none,0"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        CHECK_INT(parse("--gpus", wrong[i], "true", NULL)->action, PROBE_USAGE_ERROR);
+    }
+    CHECK_STR(parsed.error, "--gpus: 'none,0' is none of auto, none, all and a list of indices and "
+                            "UUIDs, such as 0,2 or GPU-8932f9");
+    CHECK_INT(setenv("GPU_PROBE_GPUS", "1", 1), 0);
+    CHECK_STR(parse("true", NULL, NULL, NULL)->gpus, "1");
+    CHECK_STR(parse("--gpus", "2", "true", NULL)->gpus, "2");
+    CHECK_INT(setenv("GPU_PROBE_GPUS", "some", 1), 0);
+    CHECK_INT(parse("true", NULL, NULL, NULL)->action, PROBE_USAGE_ERROR);
+    CHECK_INT(parse("--gpus", "auto", "true", NULL)->action, PROBE_RUN);
+    CHECK_INT(unsetenv("GPU_PROBE_GPUS"), 0);
+}
+
 static void the_control_group_is_chosen_by_name(void) {
     CHECK_INT(parse("true", NULL, NULL, NULL)->cgroup_mode, PROBE_CGROUP_AUTO);
     CHECK_INT(parse("--cgroup", "own", "true", NULL)->cgroup_mode, PROBE_CGROUP_OWN);
@@ -135,6 +157,7 @@ int main(void) {
     flags_stand_alone();
     check_runs_no_command();
     the_library_may_come_from_the_environment();
+    devices_are_chosen_by_a_word_or_a_list();
     the_control_group_is_chosen_by_name();
     return check_failures();
 }

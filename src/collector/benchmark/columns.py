@@ -39,8 +39,10 @@ def _throttled(record: TraceRecord, _repeat: int) -> bool | None:
     return any(reported) if reported else None
 
 
-def _shared(_record: TraceRecord, _repeat: int) -> None:
-    """Return nothing: no trace of schema 1 tells whether others used the devices."""
+def _shared(record: TraceRecord, _repeat: int) -> bool | None:
+    scope = (record.probe or {}).get("scope")
+    shared = scope.get("shared") if isinstance(scope, dict) else None
+    return shared if isinstance(shared, bool) else None
 
 
 def _uuids(record: TraceRecord, _repeat: int) -> list[str] | None:

@@ -5,7 +5,7 @@ import pytest
 from collector.benchmark import COLUMNS, Benchmark, benchmark_row
 from collector.errors import BenchmarkInvalid
 from collector.record import FieldValue
-from helpers.builders import gpu_block, record
+from helpers.builders import gpu_block, probe_block, record
 
 DOCUMENTED = [
     *("task_id", "hash", "process", "tag", "attempt", "realtime", "%cpu", "peak_rss", "peak_vmem"),
@@ -59,6 +59,25 @@ def test_throttling_is_known_only_where_a_device_tells(
     devices: list[object], throttled: bool | None
 ) -> None:
     assert benchmark_row(record(gpu=gpu_block(devices=devices)), 1)["throttled"] is throttled
+
+
+@pytest.mark.parametrize(
+    ("scope", "shared"),
+    [
+        ({"shared": True}, True),
+        ({"shared": False}, False),
+        ({"gpus": "none"}, None),
+        ({"shared": "yes"}, None),
+        ("shared", None),
+        (None, None),
+    ],
+)
+def test_the_trace_tells_whether_others_used_the_devices(
+    scope: object, shared: bool | None
+) -> None:
+    probe = probe_block(scope=scope)
+    assert benchmark_row(record(gpu=gpu_block(), probe=probe), 1)["shared"] is shared
+    assert benchmark_row(record(gpu=gpu_block()), 1)["shared"] is None
 
 
 def test_devices_are_listed_and_their_energy_summed() -> None:

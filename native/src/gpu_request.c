@@ -1,0 +1,165 @@
+#include "gpu_request.h"
+
+#include "file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TOKEN_SIZE = NVML_UUID_SIZE };
+
+/* The next part of a list that commas join; it is cut where it does not fit. False: there is none.
+ */
+static bool next_token(const char **list, char token[TOKEN_SIZE]) {
+    if (*list == NULL) {
+        return false;
+    }
+    size_t length = strcspn(*list, ",");
+    (void)snprintf(token, TOKEN_SIZE, "%.*s", (int)(length < TOKEN_SIZE ? length : TOKEN_SIZE),
+                   *list);
+    *list = (*list)[length] == ',' ? *list + length + 1 : NULL;
+    return true;
+}
+
+static bool is_uuid(const char *token) {
+    return strncmp(token, "GPU-", 4) == 0 || strncmp(token, "MIG-", 4) == 0;
+}
+
+/* The whole token is a number. */
+static bool is_index(const char *token, uint64_t *index) {
+    const char *end = NULL;
+    return *token >= '0' && *token <= '9' && probe_parse_u64(token, index, &end) && *end == '\0';
+}
+
+bool probe_gpu_option_valid(const char *option) {
+    if (strcmp(option, "auto") == 0 || strcmp(option, "none") == 0 || strcmp(option, "all") == 0) {
+        return true;
+    }
+    char token[TOKEN_SIZE];
+    bool valid = true;
+    for (const char *list = option; valid && next_token(&list, token);) {
+        uint64_t index;
+        valid = is_uuid(token) || is_index(token, &index);
+    }
+    return valid;
+}
+
+/* The device that a token names, by NVML's index or by the beginning of its uuid; -1: none, or more
+ * than one. */
+static int find(const char *token, const probe_scope_device *devices, int count) {
+    uint64_t index = 0;
+    bool by_index = is_index(token, &index);
+    int found = -1;
+    for (int i = 0; i < count; i++) {
+        if (by_index ? (uint64_t)devices[i].index == index
+                     : is_uuid(token) && strncmp(devices[i].uuid, token, strlen(token)) == 0) {
+            if (found >= 0) {
+                return -1;
+            }
+            found = i;
+        }
+    }
+    return found;
+}
+
+static bool has(const probe_scope *scope, int position) {
+    for (int i = 0; i < scope->count; i++) {
+        if (scope->chosen[i] == position) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Adds what the list names, each device once. The first token that names none, or more than one, is
+ * copied to unknown. */
+static void add_listed(probe_scope *scope, const char *list, const probe_scope_device *devices,
+                       int count, char unknown[TOKEN_SIZE]) {
+    char token[TOKEN_SIZE];
+    unknown[0] = '\0';
+    while (next_token(&list, token)) {
+        int found = find(token, devices, count);
+        if (found < 0 && unknown[0] == '\0') {
+            (void)snprintf(unknown, TOKEN_SIZE, "%s", token);
+        }
+        if (found >= 0 && !has(scope, found)) {
+            scope->chosen[scope->count++] = found;
+        }
+    }
+}
+
+static probe_scope by_option(const char *option, const probe_scope_device *devices, int count) {
+    probe_scope scope = {.gpus = PROBE_GPUS_OPTION};
+    if (strcmp(option, "all") == 0) {
+        scope = probe_scope_select(NULL, false, devices, count);
+        scope.gpus = PROBE_GPUS_OPTION;
+        return scope;
+    }
+    add_listed(&scope, option, devices, count, scope.detail);
+    if (scope.detail[0] != '\0') {
+        scope.reason = "--gpus names a device that the driver does not show here, or more than one";
+    }
+    return scope;
+}
+
+/* Outside CUDA's rules, Slurm's numbers are a hint: the job may use all that it can open. Where
+ * Slurm confines the job to its devices, the driver shows no others, and there is no doubt. */
+static probe_scope by_slurm(const char *list, const probe_scope_device *devices, int count) {
+    probe_scope all = probe_scope_select(NULL, false, devices, count);
+    probe_scope scope = {.gpus = PROBE_GPUS_SLURM, .ambiguous = true};
+    char unknown[TOKEN_SIZE];
+    add_listed(&scope, list, devices, count, unknown);
+    if (scope.count == count) {
+        return all;
+    }
+    if (scope.count == 0 || unknown[0] != '\0') {
+        return all; /* host numbers in a container that was given its own devices */
+    }
+    scope.reason = "CUDA_VISIBLE_DEVICES is not set: of the visible devices those that Slurm gave "
+                   "to the step were counted";
+    return scope;
+}
+
+static bool says_none(const char *nvidia_visible_devices) {
+    return nvidia_visible_devices != NULL && (strcmp(nvidia_visible_devices, "none") == 0 ||
+                                              strcmp(nvidia_visible_devices, "void") == 0);
+}
+
+probe_scope probe_gpu_request_resolve(const probe_gpu_request *request,
+                                      const probe_scope_device *devices, int count) {
+    if (request->option != NULL && strcmp(request->option, "auto") != 0) {
+        return by_option(request->option, devices, count);
+    }
+    const char *order = request->cuda_device_order;
+    bool pci_order = order != NULL && strcmp(order, "PCI_BUS_ID") == 0;
+    const char *slurm =
+        request->slurm_step_gpus != NULL ? request->slurm_step_gpus : request->gpu_device_ordinal;
+    if (request->cuda_visible_devices == NULL && slurm != NULL && count > 0) {
+        return by_slurm(slurm, devices, count);
+    }
+    probe_scope scope =
+        probe_scope_select(request->cuda_visible_devices, pci_order, devices, count);
+    if (request->cuda_visible_devices == NULL && says_none(request->nvidia_visible_devices)) {
+        scope.ambiguous = count > 0;
+        scope.reason = count > 0 ? "NVIDIA_VISIBLE_DEVICES gives this container no GPU, but the "
+                                   "driver shows some: they were counted"
+                                 : "NVIDIA_VISIBLE_DEVICES gives this container no GPU";
+    }
+    return scope;
+}
+
+static const char *variable(const char *name) {
+    const char *value = getenv(name);
+    return value != NULL && value[0] != '\0' ? value : NULL;
+}
+
+probe_gpu_request probe_gpu_request_read(const char *option) {
+    return (probe_gpu_request){
+        .option = option,
+        .cuda_visible_devices = getenv("CUDA_VISIBLE_DEVICES"), /* empty: no device */
+        .cuda_device_order = variable("CUDA_DEVICE_ORDER"),
+        .slurm_step_gpus = variable("SLURM_STEP_GPUS"),
+        .gpu_device_ordinal = variable("GPU_DEVICE_ORDINAL"),
+        .nvidia_visible_devices = variable("NVIDIA_VISIBLE_DEVICES"),
+    };
+}

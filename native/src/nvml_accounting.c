@@ -1,0 +1,54 @@
+#include "nvml_accounting.h"
+
+#include <stdlib.h>
+
+/* What the kernel driver remembers: 3872 processes alive and 128 that have ended. */
+enum { PIDS_MAX = 4000 };
+
+static bool is_on(const nvml_users *users, const nvml_api *api) {
+    unsigned int mode = 0;
+    return api->accounting_mode != NULL && api->accounting_pids != NULL &&
+           api->accounting_stats != NULL && api->accounting_mode(users->handle, &mode) == NVML_OK &&
+           mode == 1;
+}
+
+/* Processes of the task's that the driver remembers, and that still are there: the task's command
+ * is, until the wrapper has waited for it. */
+static void find_own(const nvml_sharing *sharing, nvml_users *users, const nvml_api *api) {
+    unsigned int count = PIDS_MAX;
+    unsigned int *pids = malloc(PIDS_MAX * sizeof *pids);
+    if (pids != NULL && api->accounting_pids(users->handle, &count, pids) == NVML_OK) {
+        for (unsigned int i = 0; i < count && i < PIDS_MAX; i++) {
+            if (pids[i] > 0 && pids[i] <= INT32_MAX &&
+                probe_kinship(sharing->proc_root, (pid_t)pids[i], sharing->task) == PROBE_KIN_OWN) {
+                nvml_users_add_own(users, (pid_t)pids[i]);
+            }
+        }
+    }
+    free(pids);
+}
+
+void nvml_accounting_read(const nvml_sharing *sharing, nvml_users *users, const nvml_api *api,
+                          int64_t start_us, probe_gpu_device *out) {
+    nvml_accounting_stats stats = {0};
+    if (sharing->pids == PROBE_PIDS_FOREIGN || !is_on(users, api)) {
+        return;
+    }
+    find_own(sharing, users, api);
+    /* Peaks of several processes need not coincide: their sum would overstate. */
+    if (users->own == 0 || users->several ||
+        api->accounting_stats(users->handle, (unsigned int)users->own, &stats) != NVML_OK ||
+        stats.max_memory == 0 || stats.max_memory == NVML_VALUE_NOT_AVAILABLE ||
+        stats.start_time_us < (unsigned long long)start_us) {
+        return;
+    }
+    probe_gpu_sharing *sharing_out = &out->sharing;
+    sharing_out->own_seen = true;
+    if (!sharing_out->own_known || stats.max_memory >= sharing_out->own_peak_bytes) {
+        sharing_out->own_known = sharing_out->own_accounted = true;
+        sharing_out->own_peak_bytes = stats.max_memory;
+    }
+    if (sharing_out->listed && !sharing_out->incomplete && sharing_out->others_peak == 0) {
+        out->accounted_peak_bytes = stats.max_memory;
+    }
+}

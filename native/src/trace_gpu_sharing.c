@@ -1,0 +1,95 @@
+#include "trace_gpu_sharing.h"
+
+#include <stddef.h>
+
+const char *probe_own_memory_reason(const probe_gpu_device *device, probe_pid_view pids) {
+    const probe_gpu_sharing *sharing = &device->sharing;
+    if (sharing->own_known) {
+        return NULL;
+    }
+    if (sharing->own_seen) {
+        return "the driver does not tell the memory of single processes";
+    }
+    if (!sharing->listed) {
+        return "the driver lists no processes of this device";
+    }
+    if (pids == PROBE_PIDS_FOREIGN) {
+        return "the driver numbers processes as the host does, and this is another PID namespace";
+    }
+    if (sharing->incomplete) {
+        return "the driver lists processes by numbers that no process has here";
+    }
+    return "no process of the task was on the device when the driver was asked";
+}
+
+const char *probe_memory_reason(const probe_gpu_device *device) {
+    static const char *const reasons[] = {
+        [PROBE_MEMORY_UNREAD] = "the driver gave no reading",
+        [PROBE_MEMORY_NOT_SUPPORTED] =
+            "the driver does not tell it for this device, as for unified memory",
+        [PROBE_MEMORY_FORBIDDEN] = "the driver does not permit it",
+        [PROBE_MEMORY_NONSENSE] = "the driver's figures cannot be true",
+        [PROBE_MEMORY_UNIFIED] = "the device has no memory of its own: it uses the host's",
+    };
+    return device->used.any ? NULL : reasons[device->memory_absence];
+}
+
+static void write_absent(probe_json *json, const probe_gpu_device *device, probe_pid_view pids) {
+    const char *memory = probe_memory_reason(device);
+    const char *own = probe_own_memory_reason(device, pids);
+    if (memory == NULL && own == NULL) {
+        return;
+    }
+    probe_json_open(json, "absent", '{');
+    if (memory != NULL) {
+        probe_json_string(json, "mem", memory);
+    }
+    if (own != NULL) {
+        probe_json_string(json, "own_peak_mem_used", own);
+    }
+    probe_json_close(json, '}');
+}
+
+static void write_others(probe_json *json, const probe_gpu_sharing *sharing) {
+    probe_json_open_inline(json, "others", '{');
+    probe_json_int(json, "count", sharing->others_peak);
+    if (sharing->others_peak > 0 && !sharing->others_unknown) {
+        probe_json_uint(json, "mem_used", sharing->others_peak_bytes >> 20);
+    }
+    probe_json_close(json, '}');
+}
+
+void probe_trace_write_gpu_sharing(probe_json *json, const probe_gpu_device *device,
+                                   probe_pid_view pids) {
+    const probe_gpu_sharing *sharing = &device->sharing;
+    if (device->accounted_peak_bytes > device->used.peak_bytes && device->used.any) {
+        probe_json_string(json, "peak_mem_source", "nvml_accounting");
+    }
+    if (!device->used.any && device->memory_absence == PROBE_MEMORY_UNIFIED) {
+        probe_json_bool(json, "unified_memory", true);
+    }
+    if (device->used_at_start_known) {
+        probe_json_uint(json, "mem_used_at_start", device->used_at_start_bytes >> 20);
+    }
+    if (sharing->own_known) {
+        probe_json_uint(json, "own_peak_mem_used", sharing->own_peak_bytes >> 20);
+        probe_json_string(json, "own_mem_source",
+                          sharing->own_accounted ? "nvml_accounting" : "nvml_processes");
+    }
+    if (sharing->listed && pids != PROBE_PIDS_FOREIGN) {
+        write_others(json, sharing);
+    }
+    write_absent(json, device, pids);
+}
+
+void probe_trace_write_gpu_shared(probe_json *json, const probe_gpu_snapshot *gpu) {
+    bool shared = false, certain = gpu->pids == PROBE_PIDS_ALL && gpu->count > 0;
+    for (int i = 0; i < gpu->count; i++) {
+        const probe_gpu_sharing *sharing = &gpu->device[i].sharing;
+        shared = shared || sharing->others_peak > 0;
+        certain = certain && sharing->listed && !sharing->incomplete;
+    }
+    if (shared || certain) { /* an empty list may be one of processes that are left out */
+        probe_json_bool(json, "shared", shared);
+    }
+}
