@@ -48,6 +48,12 @@ enum {
     NVML_SAMPLES_MEMORY_CLOCK = 6,
 };
 
+enum { NVML_CLOCK_GRAPHICS = 0, NVML_CLOCK_SM = 1, NVML_CLOCK_MEM = 2 };
+
+/* Memory errors; counted since the driver was loaded (volatile), or over the life of the board. */
+enum { NVML_ECC_CORRECTED = 0, NVML_ECC_UNCORRECTED = 1, NVML_ECC_TYPES = 2 };
+enum { NVML_ECC_SINCE_DRIVER_LOAD = 0, NVML_ECC_AGGREGATE = 1 };
+
 enum {
     NVML_VALUE_DOUBLE = 0,
     NVML_VALUE_UNSIGNED_INT = 1,

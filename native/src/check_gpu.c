@@ -57,10 +57,16 @@ static void check_device(probe_check_list *list, const probe_gpu_device *device,
         {"memory", memory, probe_memory_reason(device)},
         {"own_peak_mem_used", tells_processes(device, pids) ? "nvml_processes" : NULL,
          probe_own_memory_reason(device, pids)},
-        {"energy_mj", device->energy_valid ? "nvml_total_energy" : NULL,
+        {"energy_mj", device->health.energy_valid ? "nvml_total_energy" : NULL,
          "this device has no energy counter: older than Volta, or a MIG instance"},
-        {"throttle_reasons", device->throttle_valid ? "nvml_clocks_event_reasons" : NULL,
+        {"throttle_reasons", device->health.throttle_valid ? "nvml_clocks_event_reasons" : NULL,
          "the driver does not tell it for this device"},
+        {"peak_temp_c", device->health.temp_valid ? "nvml_temperature" : NULL,
+         "the driver does not tell it for this device"},
+        {"ecc_uncorrected", device->health.ecc_uncorrected_valid ? "nvml_total_ecc_errors" : NULL,
+         "this device has no ECC memory, or ECC is off"},
+        {"xids", device->health.events_valid ? "nvml_events" : NULL,
+         "the driver does not report events of this device, as of MIG instances"},
     };
     for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
         int before = list->count;

@@ -4,7 +4,9 @@
 #ifndef PROBE_GPU_PAGE_H
 #define PROBE_GPU_PAGE_H
 
+#include "busy_span.h"
 #include "gpu_activity.h"
+#include "gpu_health.h"
 #include "gpu_mig.h"
 #include "gpu_sharing.h"
 #include "integral.h"
@@ -57,9 +59,9 @@ typedef struct {
     probe_profile profile; /* of gpu */
     probe_gpu_activity activity;
     probe_gpu_mig mig;
-    bool energy_valid, throttle_valid, lost;
-    uint64_t energy_mj;     /* since the start */
-    uint64_t throttle_bits; /* NVML_REASON_..., all that were seen */
+    probe_busy_span span; /* of gpu */
+    probe_gpu_health health;
+    bool lost;
     int64_t lost_ns;
 } probe_gpu_device;
 
@@ -73,6 +75,7 @@ typedef struct {
     int count;                /* devices of the task */
     int64_t busy_ns;          /* time in which at least one device was busy */
     uint64_t peak_used_bytes; /* largest sum of memory in use */
+    int64_t peak_used_ns;     /* when it was reached first */
     int64_t written_ns;
     char scope_note[PROBE_GPU_NOTE_SIZE]; /* what is to be said of the choice; may be empty */
     char note[PROBE_GPU_NOTE_SIZE]; /* why nothing, or less, could be read; empty: nothing to say */

@@ -113,6 +113,28 @@ void probe_gpu_total_figures(const probe_gpu_snapshot *snapshot, int64_t realtim
     }
 }
 
+static bool contains(const uint64_t *numbers, int count, uint64_t number) {
+    for (int i = 0; i < count; i++) {
+        if (numbers[i] == number) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int probe_gpu_distinct_xids(const probe_gpu_snapshot *gpu, uint64_t *xids, int size) {
+    int count = 0;
+    for (int d = 0; d < gpu->count; d++) {
+        const probe_gpu_health *health = &gpu->device[d].health;
+        for (uint32_t i = 0; i < health->xids && i < PROBE_XIDS_MAX && count < size; i++) {
+            if (!contains(xids, count, health->xid[i].number)) {
+                xids[count++] = health->xid[i].number;
+            }
+        }
+    }
+    return count;
+}
+
 void probe_gpu_join_names(const probe_gpu_snapshot *gpu, char *out, size_t size) {
     size_t used = 0;
     out[0] = '\0';

@@ -76,7 +76,8 @@ static void add_end(probe_words *w, const probe_last_words *seen) {
 bool probe_last_words_format(const probe_last_words *seen, char *out, size_t size) {
     bool died = seen->signal != 0 && seen->signal != SIGPIPE;
     bool failed = seen->signal != 0 || seen->exit_status != 0;
-    if (!died && !(failed && (was_oom_killed(seen) || warned(seen)))) {
+    bool gpu_failed = seen->xids > 0 || seen->gpu_lost;
+    if (!died && !(failed && (was_oom_killed(seen) || warned(seen) || gpu_failed))) {
         return false;
     }
     probe_words w = {.out = out, .size = size};
@@ -97,6 +98,13 @@ bool probe_last_words_format(const probe_last_words *seen, char *out, size_t siz
     if (seen->vram_total_mib > 0) {
         probe_words_add(&w, ", peak VRAM %.1f of %.1f GiB", (double)seen->vram_used_mib / 1024,
                         (double)seen->vram_total_mib / 1024);
+        if (seen->vram_peak_ms > 0) {
+            probe_words_add(&w, " at ");
+            add_time(&w, seen->vram_peak_ms);
+        }
+    }
+    for (int i = 0; i < seen->xids; i++) {
+        probe_words_add(&w, i == 0 ? ", Xid %llu" : " and %llu", (unsigned long long)seen->xid[i]);
     }
     if (seen->gpu_lost) {
         probe_words_add(&w, ", a GPU stopped answering");

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { PROBE_LAST_WORDS_XIDS = 4 };
+
 /* What was seen; 0 where nothing was. */
 typedef struct {
     int signal;         /* that the task died by */
@@ -17,6 +19,9 @@ typedef struct {
     uint64_t oom_kills;
     bool oom_shared; /* in a group that is not the task's own: they may be others' */
     uint64_t vram_used_mib, vram_total_mib;
+    int64_t vram_peak_ms; /* since the start; 0: not known */
+    int xids;             /* how many different ones the driver reported, of which the first are */
+    uint64_t xid[PROBE_LAST_WORDS_XIDS];
     bool gpu_lost;
 } probe_last_words;
 

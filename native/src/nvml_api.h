@@ -35,6 +35,17 @@ typedef struct {
     nvml_return (*mig_gi)(nvml_device, unsigned int *);
     nvml_return (*mig_ci)(nvml_device, unsigned int *);
     nvml_return (*attributes)(nvml_device, nvml_device_attributes *);
+    nvml_return (*temperature)(nvml_device, int sensor, unsigned int *celsius);
+    nvml_return (*temperature_v)(nvml_device, nvml_temperature *);
+    nvml_return (*clock_info)(nvml_device, int clock, unsigned int *mhz);
+    nvml_return (*power_limit)(nvml_device, unsigned int *milliwatts);
+    nvml_return (*ecc_errors)(nvml_device, int type, int counter, unsigned long long *);
+    nvml_return (*remapped_rows)(nvml_device, unsigned int *corrected, unsigned int *uncorrected,
+                                 unsigned int *pending, unsigned int *failed);
+    nvml_return (*retired_pending)(nvml_device, int *pending);
+    nvml_return (*event_set_create)(void **set);
+    nvml_return (*register_events)(nvml_device, unsigned long long types, void *set);
+    nvml_return (*event_wait)(void *set, nvml_event_data *, unsigned int timeout_ms);
     nvml_return (*process_details)(nvml_device, nvml_process_detail_list *);
     /* By kind (NVML_PROCESSES_...) and version: _v3, _v2, the first. */
     nvml_return (*processes[NVML_PROCESS_KINDS][3])(nvml_device, unsigned int *, void *);

@@ -3,7 +3,6 @@
 #include "clock.h"
 #include "nvml_clock.h"
 #include "nvml_gpm.h"
-#include "nvml_health.h"
 #include "nvml_rates.h"
 #include "nvml_ring.h"
 
@@ -20,7 +19,6 @@ void nvml_reader_open(nvml_reader *reader, const nvml_api *api, nvml_device hand
     }
     out->name[sizeof out->name - 1] = out->uuid[sizeof out->uuid - 1] = '\0';
     nvml_rings_open(reader, api);
-    nvml_reader_health_open(reader, api);
 }
 
 /* The ladder: a rung that the driver does not have for this device (NVML_FEATURE_ABSENT) leaves the

@@ -8,7 +8,7 @@ static const int64_t spacing_min_ns = 100 * PROBE_NS_PER_MS;
 
 /* Between two readings of activity alone: the exact mean needs no more, and each costs two calls.
  */
-static const int64_t activity_min_ns = 2 * PROBE_NS_PER_S, activity_max_ns = 10 * PROBE_NS_PER_S;
+static const int64_t activity_min_ns = 2 * PROBE_NS_PER_S, activity_max_ns = 5 * PROBE_NS_PER_S;
 
 /* A device that never answered so often in a row is taken for one without GPM, so that the next
  * source has its turn. */
@@ -159,7 +159,7 @@ nvml_class nvml_gpm_read(nvml_reader *reader, const nvml_api *api, int64_t now_n
                          int64_t *known_ns) {
     probe_gpu_device *out = reader->out;
     nvml_gpm *gpm = &reader->gpm;
-    const nvml_sink gpu = {&out->gpu, &out->profile, u};
+    const nvml_sink gpu = nvml_sink_of_gpu(out, u);
     if (refused(gpm, METRIC_UTILIZATION)) {
         return NVML_FEATURE_ABSENT;
     }

@@ -105,6 +105,7 @@ int main(int argc, char **argv) {
                                     .interval_ns = strtoll(argv[3], NULL, 10),
                                     .clock_ns = nvml_read_clock,
                                     .seed = (unsigned int)getpid(),
+                                    .page = page,
                                     .gpus = argv[5][0] == '\0' ? NULL : argv[5],
                                     .proc_root = "/proc",
                                     .task = getppid(),
@@ -114,18 +115,14 @@ int main(int argc, char **argv) {
         nvml_session_tick(&session);
     }
     parent_word word;
-    probe_gpu_publish(page, &session.snapshot); /* a first reading, or why there is none */
     while ((word = wait_for_word(&session)) == WORD_NONE) {
         nvml_session_tick(&session);
-        probe_gpu_publish(page, &session.snapshot);
     }
     if (word == WORD_PARENT_GONE) {
         _exit(0);
     }
     nvml_session_finish(&session);
-    probe_gpu_publish(page, &session.snapshot);
     nvml_session_finish_lists(&session);
-    probe_gpu_publish(page, &session.snapshot);
     char done = 1;
     (void)send(PROBE_HELPER_CHANNEL_FD, &done, 1,
                MSG_NOSIGNAL); /* nobody may be listening any more */

@@ -32,6 +32,21 @@ typedef struct {
     bool has_previous;
     int64_t previous_ns; /* since the start of the task */
 } nvml_gpm;
+/* The rates of the moment, of which one reading serves both rings. */
+typedef struct {
+    bool asked;
+    nvml_return code;
+    nvml_utilization pct;
+} nvml_rates_now;
+
+/* The counters at the start of the task, and what the driver will never tell. */
+typedef struct {
+    unsigned int refused; /* bit per question, see nvml_health.c */
+    bool energy_known, ecc_known[NVML_ECC_TYPES];
+    unsigned long long energy_mj, ecc[NVML_ECC_TYPES];
+    int64_t energy_ns; /* when the counter was read, since the start of the task */
+    int64_t busy_ns;   /* how long the device had been busy at the last reading */
+} nvml_health;
 
 typedef struct {
     nvml_device handle;
@@ -46,12 +61,13 @@ typedef struct {
     bool rates_absent;       /* the driver will never tell; do not ask again */
     int64_t previous_rates_ns;
     nvml_gpm gpm;
+    int64_t rates_reach_ns; /* how far back one reading of the rates may stand for */
+    nvml_rates_now rates;
+    nvml_health health;
     bool memory_absent; /* the driver will never tell; do not ask again */
     uint64_t
         shared_memory_bytes; /* of the host, where the device's memory is that; 0: it has its own */
-    bool energy_known;
-    unsigned long long energy_start_mj;
-    nvml_sample *samples; /* room for samples_size of them, from malloc, kept for life */
+    nvml_sample *samples;    /* room for samples_size of them, from malloc, kept for life */
     unsigned int samples_size;
 } nvml_reader;
 

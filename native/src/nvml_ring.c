@@ -146,17 +146,25 @@ static nvml_return drain(nvml_reader *reader, const nvml_api *api, int type, nvm
     return code;
 }
 
+/* Both rings of an idle device are dry: they share one call. */
+static bool ask_rates(nvml_reader *reader, const nvml_api *api) {
+    if (!reader->rates.asked) {
+        reader->rates.asked = true;
+        reader->rates.code = api->utilization(reader->handle, &reader->rates.pct);
+    }
+    return reader->rates.code == NVML_OK;
+}
+
 /* No new entry for several periods, or none ever: the ring is dry. One reading of the current rates
  * stands for the time since. */
 static void fill_dry(nvml_reader *reader, const nvml_api *api, nvml_ring *ring, int64_t now_ns,
                      const nvml_sink *to) {
-    nvml_utilization rates;
     int64_t period_ns = ring->period_ns > 0 ? ring->period_ns : unknown_period_ns;
     bool dry = now_ns - ring->previous_ns > (gap_periods + 1) * period_ns;
-    if (!dry || api->utilization(reader->handle, &rates) != NVML_OK) {
+    if (!dry || !ask_rates(reader, api)) {
         return;
     }
-    uint32_t pct = ring == &reader->gpu_ring ? rates.gpu : rates.memory;
+    uint32_t pct = ring == &reader->gpu_ring ? reader->rates.pct.gpu : reader->rates.pct.memory;
     int64_t until_ns = now_ns - period_ns; /* an entry for the last period may still come */
     if (!ring->broken) {                   /* else entries of that time were lost */
         nvml_sink_add(to, ring->previous_ns, until_ns, pct);
@@ -180,7 +188,8 @@ static nvml_class read_ring(nvml_reader *reader, const nvml_api *api, int type, 
 nvml_class nvml_rings_read(nvml_reader *reader, const nvml_api *api, int64_t now_ns, probe_union *u,
                            int64_t *known_ns) {
     probe_gpu_device *out = reader->out;
-    const nvml_sink gpu = {&out->gpu, &out->profile, u}, memory = {&out->memory, NULL, NULL};
+    const nvml_sink gpu = nvml_sink_of_gpu(out, u), memory = nvml_sink_of_memory(out);
+    reader->rates.asked = false;
     if (!reader->gpu_ring.supported) {
         return NVML_FEATURE_ABSENT;
     }

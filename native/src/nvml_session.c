@@ -4,6 +4,7 @@
 #include "nvml_api.h"
 #include "nvml_choice.h"
 #include "nvml_device.h"
+#include "nvml_events.h"
 #include "nvml_gpm.h"
 #include "nvml_health.h"
 #include "nvml_memory.h"
@@ -11,10 +12,13 @@
 
 static const int64_t lists_ns = 30 * PROBE_NS_PER_S; /* process lists are slow */
 
-/* The rings hold ten seconds or more: a drain every few seconds sees every entry. In the first
- * second, so that a helper that does not live long has something to tell, they are closer. */
-static const int64_t drain_min_ns = 3 * PROBE_NS_PER_S, drain_max_ns = 5 * PROBE_NS_PER_S,
-                     early_ns = PROBE_NS_PER_S, drain_early_ns = 500 * PROBE_NS_PER_MS;
+/* The rings hold ten seconds or more: a drain every five seconds sees every entry. At first they
+ * are closer, so that a helper that does not live long has something to tell. */
+static const int64_t drain_min_ns = 500 * PROBE_NS_PER_MS, drain_max_ns = 5 * PROBE_NS_PER_S;
+
+/* Between two looks at temperature, clocks and events. Together with memory and utilization that is
+ * three calls per device and second at most, also where rates are polled. */
+static const int64_t health_ns = 5 * PROBE_NS_PER_S;
 
 static int64_t elapsed(const nvml_session *session) {
     return session->config.clock_ns(CLOCK_MONOTONIC) - session->config.start_ns;
@@ -24,10 +28,13 @@ static void note(nvml_session *session, const char *text, const char *detail) {
     nvml_note(&session->snapshot, text, detail);
 }
 
-/* Brings up to date what the snapshot says of all devices together. */
-static void stamp(nvml_session *session) {
+/* Brings up to date what the snapshot says of all devices together, and publishes it. */
+static void show(nvml_session *session) {
     session->snapshot.written_ns = elapsed(session);
     session->snapshot.busy_ns = probe_union_length(&session->busy);
+    if (session->config.page != NULL) {
+        probe_gpu_publish(session->config.page, &session->snapshot);
+    }
 }
 
 static void start(nvml_session *session) {
@@ -50,6 +57,11 @@ static void start(nvml_session *session) {
     nvml_choose_devices(session);
 }
 
+static void poll_events(nvml_session *session) {
+    nvml_events_poll(&session->api, session->events, session->reader, session->snapshot.count,
+                     elapsed(session));
+}
+
 /* True: go on with this device. */
 static bool survives(nvml_session *session, nvml_reader *reader, nvml_class result) {
     if (result == NVML_LIBRARY_GONE) {
@@ -59,26 +71,29 @@ static bool survives(nvml_session *session, nvml_reader *reader, nvml_class resu
     if (result == NVML_LIBRARY_GONE || result == NVML_DEVICE_GONE) {
         reader->out->lost = true;
         reader->out->lost_ns = elapsed(session);
-        note(session, "a device was lost during the task", "");
+        if (!session->stopped) {
+            note(session, "a device was lost during the task", "");
+            poll_events(session); /* they may say why */
+        }
         return false;
     }
     return true;
 }
 
-/* Gauges: memory in use and throttle reasons; at the end also the energy counter. */
-static void read_gauges(nvml_session *session, bool last) {
+/* Memory in use. */
+static void read_gauges(nvml_session *session) {
     uint64_t sum = 0;
     for (int i = 0; i < session->snapshot.count && !session->stopped; i++) {
         nvml_reader *reader = &session->reader[i];
         if (!reader->out->lost &&
             survives(session, reader,
-                     nvml_reader_memory(reader, &session->api, elapsed(session))) &&
-            survives(session, reader, nvml_reader_health(reader, &session->api, last))) {
+                     nvml_reader_memory(reader, &session->api, elapsed(session)))) {
             sum += reader->out->used.last_bytes;
         }
     }
     if (sum > session->snapshot.peak_used_bytes) {
         session->snapshot.peak_used_bytes = sum;
+        session->snapshot.peak_used_ns = elapsed(session);
     }
 }
 
@@ -112,6 +127,40 @@ static void read_activity(nvml_session *session, bool last) {
     }
 }
 
+/* All devices, in the first and the last look also their counters. */
+static void read_health(nvml_session *session, bool last) {
+    bool first = !session->health_begun, alive = false;
+    if (first) {
+        session->events = nvml_events_open(&session->api, session->reader, session->snapshot.count);
+        session->health_begun = true;
+    }
+    for (int i = 0; i < session->snapshot.count && !session->stopped; i++) {
+        alive = alive || !session->snapshot.device[i].lost;
+    }
+    if (alive && !first) {
+        poll_events(session);
+    }
+    for (int i = 0; i < session->snapshot.count && !session->stopped; i++) {
+        nvml_reader *reader = &session->reader[i];
+        if (reader->out->lost || reader->out->mig.is_instance) { /* it is the parent's */
+            continue;
+        }
+        if (first) {
+            nvml_health_begin(reader, &session->api, elapsed(session));
+        }
+        nvml_health_read(reader, &session->api, first || last);
+        if (last) {
+            nvml_health_end(reader, &session->api, elapsed(session));
+            if (nvml_health_is_stuck(reader->out)) {
+                note(session,
+                     "a GPU reads 100 % busy throughout with no memory in use: its driver may be "
+                     "stuck, which a reset or a reboot cures",
+                     "");
+            }
+        }
+    }
+}
+
 static bool has_source(const nvml_session *session, probe_utilization_source source) {
     for (int i = 0; i < session->snapshot.count; i++) {
         if (session->snapshot.device[i].utilization_source == source) {
@@ -126,6 +175,14 @@ static bool has_source(const nvml_session *session, probe_utilization_source sou
 static int64_t jitter(nvml_session *session, int64_t interval_ns) {
     session->random = session->random * 1103515245U + 12345U;
     return interval_ns / 2 + (int64_t)(session->random >> 16 & 0x7fff) * interval_ns / 0x8000;
+}
+
+/* As long as the task has run so far, within limits: a driver that hangs takes at most half of it
+ * along. */
+static int64_t pause_ns(const nvml_session *session, int64_t now_ns) {
+    int64_t most_ns = has_source(session, PROBE_UTILIZATION_GPM) ? NVML_GPM_PAUSE_NS : drain_max_ns;
+    int64_t pause = now_ns > drain_min_ns ? now_ns : drain_min_ns;
+    return pause < most_ns ? pause : most_ns;
 }
 
 static void read_lists(nvml_session *session, bool last) {
@@ -159,19 +216,20 @@ static void read_due(nvml_session *session, bool last) {
         return;
     }
     if (last || now >= session->next_gauges_ns) {
-        read_gauges(session, last);
+        read_gauges(session);
+        show(session);
         session->next_gauges_ns = now + session->config.interval_ns;
     }
     if (last || now >= session->next_drain_ns) {
         read_utilization(session);
-        read_activity(session, last);
-        int64_t pause_ns = now < early_ns ? drain_early_ns : session->drain_ns;
-        if (pause_ns > NVML_GPM_PAUSE_NS && has_source(session, PROBE_UTILIZATION_GPM)) {
-            pause_ns = NVML_GPM_PAUSE_NS;
+        show(session);
+        bool rates = has_source(session, PROBE_UTILIZATION_RATES);
+        session->next_drain_ns = now + (rates ? rates_pause_ns(session) : pause_ns(session, now));
+        if (last || now >= session->next_health_ns) { /* now it is known who is busy */
+            read_health(session, last);
+            session->next_health_ns = now + health_ns;
         }
-        session->next_drain_ns =
-            now +
-            (has_source(session, PROBE_UTILIZATION_RATES) ? rates_pause_ns(session) : pause_ns);
+        read_activity(session, last);
     }
 }
 
@@ -182,10 +240,10 @@ static bool reads_nothing(const nvml_session *session) {
 void nvml_session_open(nvml_session *session, const nvml_session_config *config) {
     session->config = *config;
     session->random = config->seed;
-    session->drain_ns = config->interval_ns < drain_min_ns ? drain_min_ns : config->interval_ns;
-    session->drain_ns = session->drain_ns > drain_max_ns ? drain_max_ns : session->drain_ns;
     start(session);
-    stamp(session);
+    if (reads_nothing(session)) {
+        show(session); /* why */
+    }
 }
 
 int64_t nvml_session_due_ns(const nvml_session *session) {
@@ -199,7 +257,7 @@ int64_t nvml_session_due_ns(const nvml_session *session) {
 
 void nvml_session_tick(nvml_session *session) {
     read_due(session, false);
-    stamp(session);
+    show(session);
 }
 
 void nvml_session_finish(nvml_session *session) {
@@ -207,12 +265,12 @@ void nvml_session_finish(nvml_session *session) {
         read_due(session, true);
     }
     session->snapshot.final = true;
-    stamp(session);
+    show(session);
 }
 
 void nvml_session_finish_lists(nvml_session *session) {
     if (!reads_nothing(session)) {
         read_lists(session, true);
-        stamp(session);
+        show(session);
     }
 }

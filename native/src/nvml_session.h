@@ -1,7 +1,8 @@
 /* One task's measurement through NVML, from loading the library to the last reading: which devices
- * belong to the task, when which of their figures is read, and what is noted. It fills a snapshot;
- * the process around it (nvml_helper) publishes that. It waits for nothing and reads no clock but
- * the given one, so that it also runs in a test's own time. */
+ * belong to the task, when which of their figures is read, and what is noted. It fills a snapshot
+ * and shows it after each kind of figure, the most important ones first, so that a driver that
+ * hangs or crashes takes no more with it than what was asked last. It waits for nothing and reads
+ * no clock but the given one, so that it also runs in a test's own time. */
 #ifndef PROBE_NVML_SESSION_H
 #define PROBE_NVML_SESSION_H
 
@@ -20,6 +21,7 @@ typedef struct {
     int64_t interval_ns;               /* between two readings of the gauges */
     int64_t (*clock_ns)(clockid_t id); /* CLOCK_MONOTONIC, CLOCK_REALTIME, CLOCK_BOOTTIME */
     unsigned int seed;                 /* of the jitter between polls */
+    probe_gpu_page *page;              /* where what is read is shown at once; NULL: nowhere */
     const char *gpus;                  /* which devices (--gpus); NULL: by the environment */
     const char *proc_root;             /* "/proc" */
     pid_t task;                        /* the task is this process and its descendants */
@@ -34,8 +36,10 @@ typedef struct {
     nvml_mig_list mig;
     nvml_sharing sharing;
     probe_union busy;
-    int64_t drain_ns;
-    int64_t next_gauges_ns, next_drain_ns, next_lists_ns; /* since the start of the task */
+    void *events; /* the driver's set; NULL: none */
+    int64_t next_gauges_ns, next_drain_ns, next_health_ns,
+        next_lists_ns; /* since the start of the task */
+    bool health_begun;
     unsigned int random;
     bool stopped; /* the driver is gone */
 } nvml_session;

@@ -7,6 +7,9 @@
 
 enum { SPARK_COLUMNS = 30 };
 
+/* From here on, data centre and consumer boards are close to lowering their clocks. */
+enum { HOT_C = 80 };
+
 static void label(probe_words *w, const char *name) {
     probe_words_add(w, "  %-8s", name);
 }
@@ -64,6 +67,15 @@ static void add_sparkline(probe_words *w, const probe_gpu_snapshot *gpu) {
     }
 }
 
+static void add_xids(probe_words *w, const probe_gpu_snapshot *gpu) {
+    uint64_t xids[4];
+    int count = gpu == NULL ? 0 : probe_gpu_distinct_xids(gpu, xids, 4);
+    for (int i = 0; i < count; i++) {
+        probe_words_add(w, i == 0 ? "; the driver reported Xid %llu" : ", %llu",
+                        (unsigned long long)xids[i]);
+    }
+}
+
 static void add_verdict(probe_words *w, const probe_trace *trace,
                         const probe_gpu_figures *figures) {
     bool no_device = trace->gpu == NULL || trace->gpu->count == 0;
@@ -83,6 +95,7 @@ static void add_verdict(probe_words *w, const probe_trace *trace,
     } else {
         probe_words_add(w, "GPU busy %lld %% of the time", (long long)figures->pct);
     }
+    add_xids(w, trace->gpu);
     if (trace->signalled) {
         probe_words_add(w, "; the command was killed by signal %d", trace->signal);
     } else if (trace->exited && trace->exit_status != 0) {
@@ -126,12 +139,15 @@ static void add_vram_line(probe_words *w, const probe_gpu_figures *figures) {
 
 static void add_energy_line(probe_words *w, const probe_gpu_snapshot *gpu) {
     uint64_t energy_mj = 0, throttle = 0;
+    uint32_t peak_temp_c = 0;
     bool energy_known = false, throttle_known = false;
     for (int i = 0; i < gpu->count; i++) {
-        energy_known = energy_known || gpu->device[i].energy_valid;
-        energy_mj += gpu->device[i].energy_mj;
-        throttle_known = throttle_known || gpu->device[i].throttle_valid;
-        throttle |= gpu->device[i].throttle_bits;
+        const probe_gpu_health *health = &gpu->device[i].health;
+        energy_known = energy_known || health->energy_valid;
+        energy_mj += health->energy_mj;
+        throttle_known = throttle_known || health->throttle_valid;
+        throttle |= health->throttle_bits;
+        peak_temp_c = health->peak_temp_c > peak_temp_c ? health->peak_temp_c : peak_temp_c;
     }
     label(w, "energy");
     if (energy_known) {
@@ -147,6 +163,9 @@ static void add_energy_line(probe_words *w, const probe_gpu_snapshot *gpu) {
                         throttle == 0           ? "not throttled"
                         : (throttle & hot) != 0 ? "throttled (temperature)"
                                                 : "throttled (power)");
+    }
+    if (peak_temp_c >= HOT_C) {
+        probe_words_add(w, "%speak %u%sC", separator(w), peak_temp_c, w->unicode ? " °" : " ");
     }
     probe_words_add(w, "\n");
 }

@@ -1,8 +1,8 @@
 #include "trace_gpu_device.h"
 
 #include "clock.h"
-#include "nvml_types.h"
 #include "trace_gpu_activity.h"
+#include "trace_gpu_health.h"
 #include "trace_gpu_sharing.h"
 
 void probe_trace_write_gpu_figures(probe_json *json, const probe_gpu_figures *f) {
@@ -55,24 +55,6 @@ static void write_profile(probe_json *json, const probe_profile *profile) {
     probe_json_close(json, '}');
 }
 
-static void write_throttle(probe_json *json, uint64_t bits) {
-    static const struct {
-        uint64_t bit;
-        const char *name;
-    } reasons[] = {
-        {NVML_REASON_SW_POWER_CAP, "sw_power_cap"},     {NVML_REASON_HW_SLOWDOWN, "hw_slowdown"},
-        {NVML_REASON_SW_THERMAL, "sw_thermal"},         {NVML_REASON_HW_THERMAL, "hw_thermal"},
-        {NVML_REASON_HW_POWER_BRAKE, "hw_power_brake"},
-    };
-    probe_json_open_inline(json, "throttle_reasons", '[');
-    for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++) {
-        if ((bits & reasons[i].bit) != 0) {
-            probe_json_string(json, NULL, reasons[i].name);
-        }
-    }
-    probe_json_close(json, ']');
-}
-
 static void write_mig(probe_json *json, const probe_gpu_mig *mig) {
     probe_json_open_inline(json, "mig", '{');
     if (mig->parent_uuid[0] != '\0') {
@@ -122,13 +104,12 @@ void probe_trace_write_gpu_device(probe_json *json, const probe_gpu_device *devi
         probe_json_string(json, "memory_source", probe_memory_source_name(device));
     }
     probe_trace_write_gpu_sharing(json, device, pids);
-    if (device->energy_valid) {
-        probe_json_uint(json, "energy_mj", device->energy_mj);
-    }
-    if (device->throttle_valid) {
-        write_throttle(json, device->throttle_bits);
-    }
+    probe_trace_write_gpu_health(json, &device->health);
     if (figures.utilization_valid) {
+        if (device->span.any_busy) {
+            probe_json_int(json, "first_busy_ms", device->span.first_busy_ns / PROBE_NS_PER_MS);
+        }
+        probe_json_int(json, "longest_idle_ms", device->span.longest_idle_ns / PROBE_NS_PER_MS);
         write_profile(json, &device->profile);
     }
     if (device->lost) {

@@ -14,8 +14,9 @@ from helpers.wrapper import Wrapper
 REPOSITORY = Path(__file__).resolve().parents[2]
 SAMPLE = json.loads((REPOSITORY / "tests/data/traces/sample-trace.json").read_bytes())
 
-SCENARIO = """
-device 0 name="Mock T4" mem_mib=15360 gpm=1
+SCENARIO = (
+    """
+device 0 name="Mock T4" mem_mib=15360 gpm=1 ecc=1 remapped_corrected=1
 series 0 util 0 75
 series 0 memutil 0 43
 series 0 mem 0 6161
@@ -24,8 +25,11 @@ series 0 sm 0 40
 series 0 occupancy 0 30
 series 0 tensor 0 20
 series 0 dram 0 10
+series 0 clock_sm 0 1500
 proc 0 pid=child mem_mib=100
 """
+    + "event 0 t=61 type=xid data=31\n" * 17
+)
 
 
 @pytest.fixture
@@ -33,7 +37,7 @@ def trace(gpu_wrapper: Wrapper, scenario: Callable[[str], None]) -> dict[str, An
     scenario(SCENARIO)
     options = ["--cgroup", "shared"]  # with the block, whoever else is in the group
     at = str(time.monotonic_ns() - 60 * 10**9)
-    assert gpu_wrapper.run("sleep", "0.8", options=options, NVMLMOCK_T0=at).returncode == 0
+    assert gpu_wrapper.run("sleep", "1.4", options=options, NVMLMOCK_T0=at).returncode == 0
     return gpu_wrapper.trace()
 
 

@@ -90,7 +90,7 @@ def test_no_gpu(wrapper: Wrapper) -> None:
 
 
 def test_a_gpu_with_everything(gpu_wrapper: Wrapper, scenario: Scenario) -> None:
-    scenario(DEVICE + "device 1 name=B gpm=1\n")
+    scenario(DEVICE + "device 1 name=B ecc=1 gpm=1\n")
     rows = check(gpu_wrapper)
     assert rows["gpu.driver"]["detail"] == "driver 580.126.09, mock driver: not a real GPU"
     assert rows["gpu.device@0"]["detail"] == "Tesla, GPU-a"
@@ -103,6 +103,9 @@ def test_a_gpu_with_everything(gpu_wrapper: Wrapper, scenario: Scenario) -> None
         "gpu.own_peak_mem_used@1": "nvml_processes",
         "gpu.energy_mj@1": "nvml_total_energy",
         "gpu.throttle_reasons@1": "nvml_clocks_event_reasons",
+        "gpu.peak_temp_c@1": "nvml_temperature",
+        "gpu.ecc_uncorrected@1": "nvml_total_ecc_errors",
+        "gpu.xids@1": "nvml_events",
     }
     assert rows["gpu.scope"]["source"] == "all_visible"
 
@@ -116,6 +119,7 @@ def test_a_gpu_with_less(gpu_wrapper: Wrapper, scenario: Scenario) -> None:
     assert "energy counter" in rows["gpu.energy_mj@0"]["reason"]
     assert rows["gpu.memory@0"]["source"] == "nvml_memory_v1"
     assert rows["gpu.throttle_reasons@0"]["ok"]
+    assert "ECC" in rows["gpu.ecc_uncorrected@0"]["reason"]
 
 
 @pytest.mark.parametrize(("gpm", "source"), [(0, None), (1, "nvml_gpm")])

@@ -126,19 +126,6 @@ def test_without_a_device_there_is_no_block_but_a_reason(replay: Replay) -> None
     assert hidden["probe"]["scope"]["gpus"] == "cuda_visible_devices"
 
 
-@pytest.mark.parametrize(
-    "rest",
-    ["", "fail nvmlDeviceGetSamples code=NOT_SUPPORTED\n"],
-    ids=["ring", "rates"],
-)
-@pytest.mark.parametrize("count", [1, 16])
-def test_a_device_costs_three_calls_a_second_at_most(replay: Replay, count: int, rest: str) -> None:
-    replay.run(devices(count) + rest, seconds=60, start_s=60)
-    after_first_tick = [call for call in replay.calls() if call.at_s > 60]
-    assert after_first_tick[-1].at_s == 120
-    assert len(after_first_tick) / count / 60 <= 3
-
-
 def test_polls_of_rates_are_out_of_step_with_a_load(replay: Replay) -> None:
     """Polls each second would see one phase of a load that repeats itself each second."""
     seconds, busy_s = 1800, 0.3

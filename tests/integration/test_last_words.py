@@ -65,7 +65,7 @@ def test_a_command_that_ends_well_after_a_warning_is_no_news(wrapper: Wrapper) -
 def test_gpu_memory_is_named(gpu_wrapper: Wrapper, scenario: Callable[[str], None]) -> None:
     scenario("device 0 mem_mib=81920\nseries 0 mem 0 80896\n")
     done = gpu_wrapper.run("sh", "-c", "sleep 0.5; kill -9 $$")
-    assert done.stderr.endswith(", peak VRAM 79.0 of 80.0 GiB\n")
+    assert done.stderr.endswith(", peak VRAM 79.0 of 80.0 GiB at 00:00:00\n")
 
 
 def test_words_go_where_the_command_began_and_not_where_it_turned(wrapper: Wrapper) -> None:

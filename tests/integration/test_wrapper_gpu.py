@@ -238,12 +238,6 @@ def test_a_malformed_scenario_is_explained_in_the_trace(
     assert "mem_mb" in note
 
 
-def test_throttling_of_a_second_is_seen(gpu_wrapper: Wrapper, scenario: Scenario) -> None:
-    scenario(CONSTANT + "series 0 throttle 0 0 60.7 0x20 61.8 0\n")
-    gpu = run_with_gpu(gpu_wrapper, 2.3)["gpu"]
-    assert gpu["devices"][0]["throttle_reasons"] == ["sw_thermal"]
-
-
 def test_a_missing_helper_is_named(gpu_probe: Path, mock_library: Path, tmp_path: Path) -> None:
     alone = tmp_path / "bin" / "gpu-probe"
     alone.parent.mkdir()

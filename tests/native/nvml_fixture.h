@@ -5,7 +5,6 @@
 #include "check.h"
 #include "clock.h"
 #include "nvml_device.h"
-#include "nvml_health.h"
 #include "nvml_memory.h"
 
 #include <stdlib.h>
@@ -21,7 +20,6 @@ static struct {
     nvml_utilization rates;
     nvml_memory v1;
     nvml_memory_v2 v2;
-    unsigned long long energy_mj, throttle;
     int rates_calls;
 } driver;
 
@@ -72,18 +70,6 @@ static inline nvml_return fake_text(nvml_device device, char *text, unsigned int
     return NVML_OK;
 }
 
-static inline nvml_return fake_energy(nvml_device device, unsigned long long *mj) {
-    (void)device;
-    *mj = driver.energy_mj;
-    return NVML_OK;
-}
-
-static inline nvml_return fake_throttle(nvml_device device, unsigned long long *bits) {
-    (void)device;
-    *bits = driver.throttle;
-    return NVML_OK;
-}
-
 static const nvml_api api = {
     .name = fake_text,
     .uuid = fake_text,
@@ -91,8 +77,6 @@ static const nvml_api api = {
     .samples = fake_samples,
     .memory = fake_memory,
     .memory_v2 = fake_memory_v2,
-    .energy = fake_energy,
-    .throttle = fake_throttle,
 };
 
 static nvml_reader reader;
@@ -111,6 +95,7 @@ static inline void begin(void) {
 
 static inline void open_reader(void) {
     nvml_reader_open(&reader, &api, NULL, 0, &device);
+    reader.rates_reach_ns = 2 * PROBE_NS_PER_S;
 }
 
 static inline void entry(unsigned long long at_us, unsigned int pct) {

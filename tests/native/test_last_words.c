@@ -19,9 +19,12 @@ static void a_death_by_a_signal_is_told_with_what_was_seen(void) {
                                       .limit_bytes = 64 * GIB,
                                       .oom_kills = 1,
                                       .vram_used_mib = 81510,
-                                      .vram_total_mib = 81920}),
+                                      .vram_total_mib = 81920,
+                                      .vram_peak_ms = 2472000,
+                                      .xids = 1,
+                                      .xid = {31}}),
               "gpu-probe: killed by SIGKILL at 00:41:12, peak RSS 62.1 GiB of 64 GiB, 1 oom kill, "
-              "peak VRAM 79.6 of 80.0 GiB\n");
+              "peak VRAM 79.6 of 80.0 GiB at 00:41:12, Xid 31\n");
     CHECK_STR(said((probe_last_words){.signal = SIGSEGV, .elapsed_ms = 100 * 3600 * 1000}),
               "gpu-probe: killed by SIGSEGV at 100:00:00\n");
     CHECK_STR(said((probe_last_words){.signal = 40, .rss_bytes = 5 << 20, .gpu_lost = true}),
@@ -53,6 +56,14 @@ static void an_oom_kill_of_a_child_counts_when_it_is_the_tasks(void) {
     CHECK_STR(said(seen), "gpu-probe: ended with exit status 137 at 00:00:00, 2 oom kills\n");
 }
 
+static void a_failure_of_the_gpu_explains_that_of_the_command(void) {
+    probe_last_words seen = {.exit_status = 1, .xids = 2, .xid = {31, 79}, .gpu_lost = true};
+    CHECK_STR(said(seen), "gpu-probe: ended with exit status 1 at 00:00:00, Xid 31 and 79, a GPU "
+                          "stopped answering\n");
+    seen.exit_status = 0;
+    CHECK_STR(said(seen), "");
+}
+
 static void nothing_is_said_otherwise(void) {
     CHECK_STR(said((probe_last_words){0}), "");
     CHECK_STR(said((probe_last_words){.exit_status = 3}), "");
@@ -65,6 +76,7 @@ int main(void) {
     a_death_by_a_signal_is_told_with_what_was_seen();
     a_time_limit_is_a_warning_before_the_end();
     an_oom_kill_of_a_child_counts_when_it_is_the_tasks();
+    a_failure_of_the_gpu_explains_that_of_the_command();
     nothing_is_said_otherwise();
     return check_failures();
 }

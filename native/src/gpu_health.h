@@ -1,0 +1,33 @@
+/* How a device fared: what the helper publishes of it beside its load. Figures without their
+ * ..._valid are not known. */
+#ifndef PROBE_GPU_HEALTH_H
+#define PROBE_GPU_HEALTH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { PROBE_XIDS_MAX = 16 };
+
+typedef struct {
+    uint64_t number; /* NVIDIA's: 31 is a page fault, 79 a device that fell off the bus */
+    int64_t read_ns; /* when it was read, since the start of the task */
+} probe_xid;
+
+typedef struct {
+    bool energy_valid, throttle_valid, temp_valid, sm_clock_valid, power_limit_valid;
+    uint64_t energy_mj;     /* between two reads of the counter */
+    int64_t energy_ns;      /* the time between them */
+    uint64_t throttle_bits; /* NVML_REASON_..., all that were seen */
+    uint32_t peak_temp_c;
+    uint32_t min_sm_clock_mhz, max_sm_clock_mhz; /* while busy */
+    uint32_t power_limit_mw;                     /* at the start */
+    bool ecc_corrected_valid, ecc_uncorrected_valid;
+    uint64_t ecc_corrected, ecc_uncorrected; /* errors since the start */
+    bool repair_valid, repair_pending;       /* memory is remapped or retired at the next reset */
+    bool events_valid;                       /* the driver reports events of this device */
+    uint32_t double_bit_events;
+    uint32_t xids;                 /* all that came; the first PROBE_XIDS_MAX of them are kept */
+    probe_xid xid[PROBE_XIDS_MAX]; /* in the order in which they came */
+} probe_gpu_health;
+
+#endif

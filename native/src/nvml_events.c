@@ -1,0 +1,48 @@
+#include "nvml_events.h"
+
+enum { EVENTS_PER_POLL = 64 };
+
+void *nvml_events_open(const nvml_api *api, nvml_reader *readers, int count) {
+    void *set = NULL;
+    bool any = false;
+    if (api->event_set_create == NULL || api->register_events == NULL || api->event_wait == NULL ||
+        api->event_set_create(&set) != NVML_OK) {
+        return NULL;
+    }
+    for (int i = 0; i < count; i++) {
+        probe_gpu_health *out = &readers[i].out->health;
+        const unsigned long long wanted = NVML_EVENT_XID | NVML_EVENT_ECC_DBE;
+        out->events_valid = api->register_events(readers[i].handle, wanted, set) == NVML_OK ||
+                            /* a board without ECC still has Xids */
+                            api->register_events(readers[i].handle, NVML_EVENT_XID, set) == NVML_OK;
+        any = any || out->events_valid;
+    }
+    return any ? set : NULL;
+}
+
+static void take(const nvml_event_data *event, probe_gpu_health *out, int64_t now_ns) {
+    if ((event->type & NVML_EVENT_ECC_DBE) != 0) {
+        out->double_bit_events++;
+    }
+    if ((event->type & NVML_EVENT_XID) != 0) {
+        if (out->xids < PROBE_XIDS_MAX) {
+            out->xid[out->xids] = (probe_xid){.number = event->data, .read_ns = now_ns};
+        }
+        out->xids++;
+    }
+}
+
+void nvml_events_poll(const nvml_api *api, void *set, nvml_reader *readers, int count,
+                      int64_t now_ns) {
+    nvml_event_data event = {0};
+    for (int n = 0;
+         n < EVENTS_PER_POLL && set != NULL && api->event_wait(set, &event, 0) == NVML_OK; n++) {
+        for (int i = 0; i < count; i++) {
+            if (readers[i].handle == event.device && readers[i].out->health.events_valid) {
+                take(&event, &readers[i].out->health, now_ns);
+                break;
+            }
+        }
+        event = (nvml_event_data){0};
+    }
+}

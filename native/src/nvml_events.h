@@ -1,0 +1,17 @@
+/* The driver's events of all devices: Xid errors and double-bit memory errors. They explain why a
+ * device was lost or a kernel failed. */
+#ifndef PROBE_NVML_EVENTS_H
+#define PROBE_NVML_EVENTS_H
+
+#include "nvml_reader.h"
+
+/* Makes the set, once, and registers every device that supports it. Returns the set; NULL: no
+ * device of these reports events. */
+void *nvml_events_open(const nvml_api *api, nvml_reader *readers, int count);
+
+/* Takes what came since the last poll, without waiting; set may be NULL. Of a driver that never
+ * stops talking, a bounded part. */
+void nvml_events_poll(const nvml_api *api, void *set, nvml_reader *readers, int count,
+                      int64_t now_ns);
+
+#endif
