@@ -1,11 +1,13 @@
-"""docs/reports.md names a test for each report, and each test that it names exists."""
+"""The maps of public reports name a test for each, and each test that they name exists."""
 
 import re
 from pathlib import Path
 
+import pytest
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 TESTS = REPOSITORY / "tests"
-REPORTS = 52
+REPORTS = {"reports.md": 52, "reports-gpu.md": 81}
 ROW = re.compile(
     r"^\| (?P<number>\d+) \| (?P<report>.+) \| (?P<here>.+) \| (?P<tests>.+) \|$", re.M
 )
@@ -25,9 +27,10 @@ def defined_tests() -> set[str]:
     return names
 
 
-def test_every_report_has_a_link_and_tests_that_exist() -> None:
-    rows = list(ROW.finditer((REPOSITORY / "docs" / "reports.md").read_text()))
-    assert [int(row["number"]) for row in rows] == list(range(1, REPORTS + 1))
+@pytest.mark.parametrize("page", REPORTS)
+def test_every_report_has_a_link_and_tests_that_exist(page: str) -> None:
+    rows = list(ROW.finditer((REPOSITORY / "docs" / page).read_text()))
+    assert [int(row["number"]) for row in rows] == list(range(1, REPORTS[page] + 1))
     defined = defined_tests()
     for row in rows:
         assert "](https://github.com/" in row["report"]
