@@ -50,7 +50,7 @@ static bool shows_utf8(void) {
 }
 
 probe_audience probe_audience_choose(const probe_options *options) {
-    probe_audience a = {.fd = -1, .place_given = options->place_given, .unicode = shows_utf8()};
+    probe_audience a = {.fd = -1, .unicode = shows_utf8()};
     if (options->quiet) {
         return a;
     }

@@ -9,10 +9,9 @@
 
 /* Who listens to our own words at the end. */
 typedef struct {
-    int fd;           /* our own copy of stderr; -1: nobody */
-    struct stat at;   /* what it is a copy of */
-    bool summary;     /* was asked for: the copy is kept whatever the command does */
-    bool place_given; /* a place that the user named and that fails is worth a word */
+    int fd;         /* our own copy of stderr; -1: nobody */
+    struct stat at; /* what it is a copy of */
+    bool summary;   /* was asked for: the copy is kept whatever the command does */
     bool unicode;
 } probe_audience;
 

@@ -3,13 +3,11 @@
 #include "audience.h"
 #include "check.h"
 #include "clock.h"
+#include "conclusion.h"
 #include "descriptors.h"
-#include "gpu_summary.h"
-#include "last_words.h"
 #include "measurement.h"
 #include "nextflow.h"
 #include "options.h"
-#include "report.h"
 #include "task.h"
 
 #include <errno.h>
@@ -22,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { EXIT_OWN_ERROR = 125, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
+enum { EXIT_OWN_ERROR = 125 };
 
 /* Kept open for the files of processes, and left for everything else. */
 enum { DESCRIPTORS = 1024, DESCRIPTORS_SPARE = 64 };
@@ -123,67 +121,6 @@ static int64_t watch(probe_measurement *m, probe_task *task, probe_audience *ear
     }
 }
 
-static int explain_exec_failure(int ears, int code, const char *command) {
-    char text[PATH_MAX + 256];
-    (void)snprintf(text, sizeof text, "gpu-probe: %s: %s\n", command, strerror(code));
-    probe_say(ears, text);
-    return code == ENOENT || code == ENOTDIR ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
-}
-
-/* What is known of the command's end, beside what is in words already. */
-static void recollect(const probe_measurement *m, probe_last_words *words) {
-    const probe_trace *trace = &m->trace;
-    const probe_cgroup_reading *cgroup = &trace->cgroup;
-    words->signal = trace->signalled ? trace->signal : 0;
-    words->exit_status = trace->exit_status;
-    words->elapsed_ms = trace->proc.realtime_ms;
-    words->rss_bytes = trace->proc.peak_rss_kib * 1024;
-    words->limit_bytes = cgroup->value[PROBE_CG_MEMORY_LIMIT]; /* 0 also when it is not valid */
-    if (words->limit_bytes == 0) {
-        words->limit_bytes = trace->host->mem_total_kib * 1024;
-    }
-    words->oom_kills = cgroup->value[PROBE_CG_MEMORY_OOM_KILLS];
-    words->oom_shared = trace->cgroup_shared;
-    if (trace->gpu != NULL && trace->gpu->count > 0) {
-        probe_gpu_figures figures;
-        probe_gpu_total_figures(trace->gpu, trace->realtime_ns, &figures);
-        words->vram_used_mib = figures.used_valid ? figures.peak_used_mib : 0;
-        words->vram_total_mib = figures.used_valid && figures.total_valid ? figures.mem_mib : 0;
-        words->vram_peak_ms = trace->gpu->peak_used_ns / PROBE_NS_PER_MS;
-        words->xids = probe_gpu_distinct_xids(trace->gpu, words->xid, PROBE_LAST_WORDS_XIDS);
-        for (int i = 0; i < trace->gpu->count; i++) {
-            words->gpu_lost = words->gpu_lost || trace->gpu->device[i].lost;
-        }
-    }
-}
-
-static void conclude(const probe_measurement *m, probe_audience ears, probe_last_words *words) {
-    char text[4 * PATH_MAX];
-    if (ears.fd >= 0 && !probe_audience_takes_a_line(ears.fd)) {
-        return; /* a reader that has stopped reading is not waited for */
-    }
-    if (ears.summary) {
-        probe_report_format(m, ears.unicode, text, sizeof text);
-        probe_say(ears.fd, text);
-    } else if (ears.place_given && ears.fd >= 0 && m->file_error.status != PROBE_OK) {
-        const char *elsewhere = m->place.elsewhere;
-        (void)snprintf(text, sizeof text, "gpu-probe: %s: %s: %s%s%s\n", m->file_error.what,
-                       m->file_error.detail, strerror(m->file_error.sys_errno),
-                       elsewhere[0] != '\0' ? "; it is in " : "", elsewhere);
-        probe_say(ears.fd, text);
-    } else if (ears.place_given && ears.fd >= 0 && m->place.copy_error.status != PROBE_OK) {
-        (void)snprintf(text, sizeof text, "gpu-probe: --copy-to: %s: %s: %s\n",
-                       m->place.copy_error.what, m->place.copy_error.detail,
-                       strerror(m->place.copy_error.sys_errno));
-        probe_say(ears.fd, text);
-    }
-    recollect(m, words);
-    if (ears.fd >= 0 && probe_last_words_format(words, text, sizeof text) &&
-        probe_audience_takes_a_line(ears.fd)) {
-        probe_say(ears.fd, text);
-    }
-}
-
 /* Starts the command, in groups of its own if there are any. 0, or errno. */
 static int spawn(probe_task *task, probe_measurement *m, char **command) {
     probe_task_groups groups = {0};
@@ -218,7 +155,7 @@ static int stand_aside(const probe_options *options, const struct rlimit *descri
     if (descriptors != NULL) {
         (void)setrlimit(RLIMIT_NOFILE, descriptors);
     }
-    return explain_exec_failure(2, probe_task_become(options->command), options->command[0]);
+    return probe_explain_exec(2, probe_task_become(options->command), options->command[0]);
 }
 
 /* But for the helper, which can be looked for when the command runs. */
@@ -248,6 +185,18 @@ static probe_outcome outcome_of(int status) {
     };
 }
 
+/* The command could not be executed: a trace says so, and takes the place of an older one. */
+static int give_up(probe_measurement *m, probe_audience ears, int code, const char *command) {
+    const probe_outcome outcome = {
+        .exited = true, .exit_status = probe_exec_status(code), .unexecuted = strerror(code)};
+    int status = probe_explain_exec(ears.fd >= 0 ? ears.fd : 2, code, command);
+    probe_measurement_unexecuted(m);
+    probe_measurement_finish(m, probe_clock_mono_ns(), &outcome);
+    probe_conclude_place(m, &ears);
+    probe_measurement_close(m);
+    return status;
+}
+
 static int run(const probe_options *options) {
     struct rlimit limit;
     bool raised, enough = probe_descriptors_begin(&limit, &raised);
@@ -273,8 +222,7 @@ static int run(const probe_options *options) {
     probe_measurement_start(&m);
     int code = spawn(&task, &m, options->command);
     if (code != 0) {
-        probe_measurement_close(&m);
-        return explain_exec_failure(2, code, options->command[0]);
+        return give_up(&m, ears, code, options->command[0]);
     }
     drop_inherited(&m, &ears);
     probe_descriptors_raise(DESCRIPTORS + DESCRIPTORS_SPARE);
@@ -282,12 +230,11 @@ static int run(const probe_options *options) {
     probe_measurement_begin(&m);
     int64_t end_ns = watch(&m, &task, &ears, &words);
     if (*task.exec_errno != 0) { /* where the spawn came back before exec */
-        probe_measurement_close(&m);
-        return explain_exec_failure(ears.fd, *task.exec_errno, options->command[0]);
+        return give_up(&m, ears, *task.exec_errno, options->command[0]);
     }
     const probe_outcome outcome = outcome_of(task.status);
     probe_measurement_finish(&m, end_ns, &outcome);
-    conclude(&m, ears, &words);
+    probe_conclude(&m, &ears, &words);
     probe_measurement_close(&m);
     probe_task_exit_as(task.status);
 }

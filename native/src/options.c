@@ -152,11 +152,9 @@ static bool parse_value(probe_options *options, char ***argv) {
         switch (i) {
         case 0:
             options->workdir = value;
-            options->place_given = true;
             break;
         case 1:
             options->trace_file = value;
-            options->place_given = true;
             break;
         case 2:
             set_interval(options, value);
@@ -166,7 +164,6 @@ static bool parse_value(probe_options *options, char ***argv) {
             break;
         case 4:
             options->copy_to = value;
-            options->place_given = true;
             break;
         case 5:
             options->nvml_library = value;
@@ -240,7 +237,6 @@ void probe_options_parse(probe_options *options, char **argv) {
     options->nvml_library = variable("GPU_PROBE_NVML_LIBRARY");
     options->copy_to = variable("GPU_PROBE_COPY_TO");
     options->gpus = variable("GPU_PROBE_GPUS");
-    options->place_given = options->copy_to != NULL;
     argv++;
     while (options->action == PROBE_RUN && *argv != NULL && (*argv)[0] == '-') {
         if (strcmp(*argv, "--") == 0) {

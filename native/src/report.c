@@ -170,17 +170,27 @@ static void add_energy_line(probe_words *w, const probe_gpu_snapshot *gpu) {
     probe_words_add(w, "\n");
 }
 
+static void add_file_error(probe_words *w, const probe_measurement *m) {
+    bool moved = m->place.elsewhere[0] != '\0';
+    probe_words_add(w, "%s: %s%s%s%s%s\n", m->file_error.what, m->file_error.detail,
+                    m->file_error.sys_errno != 0 ? ": " : "",
+                    m->file_error.sys_errno != 0 ? strerror(m->file_error.sys_errno) : "",
+                    moved ? "; it is in " : "; there is no final trace", m->place.elsewhere);
+}
+
 static void add_trace_line(probe_words *w, const probe_measurement *m) {
     label(w, "trace");
     if (m->file_error.status == PROBE_OK) {
         probe_words_add(w, "%s\n", m->place.file.path);
     } else {
-        bool moved = m->place.elsewhere[0] != '\0';
-        probe_words_add(w, "%s: %s%s%s%s%s\n", m->file_error.what, m->file_error.detail,
-                        m->file_error.sys_errno != 0 ? ": " : "",
-                        m->file_error.sys_errno != 0 ? strerror(m->file_error.sys_errno) : "",
-                        moved ? "; it is in " : "", m->place.elsewhere);
+        add_file_error(w, m);
     }
+}
+
+void probe_report_no_trace(const probe_measurement *m, char *out, size_t size) {
+    probe_words w = {.out = out, .size = size};
+    probe_words_add(&w, "gpu-probe: ");
+    add_file_error(&w, m);
 }
 
 void probe_report_format(const probe_measurement *m, bool unicode, char *out, size_t size) {

@@ -3,6 +3,7 @@
 #include "clock.h"
 #include "stop_watch.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
@@ -56,6 +57,23 @@ static void execute_by_shell(char *file, char **command) {
     errno = kept;
 }
 
+/* As bash has it: with a NUL byte in its first line a file is no script, but a program that this
+ * machine cannot run. One that cannot be read is the shell's to refuse. */
+static bool is_binary(const char *file) {
+    char head[128];
+    int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t n = fd < 0 ? -1 : read(fd, head, sizeof head);
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    if (n >= 4 && memcmp(head, "\177ELF", 4) == 0) {
+        return true;
+    }
+    const char *line_end = n > 0 ? memchr(head, '\n', (size_t)n) : NULL;
+    size_t length = line_end != NULL ? (size_t)(line_end - head) : n > 0 ? (size_t)n : 0;
+    return memchr(head, '\0', length) != NULL;
+}
+
 /* As a shell looks a command up: along PATH unless it has a slash. Returns errno. */
 static int execute_by_path(char **command) {
     const char *path = strchr(command[0], '/') != NULL ? "" : getenv("PATH");
@@ -68,7 +86,7 @@ static int execute_by_path(char **command) {
                          command[0]);
         if (n > 0 && (size_t)n < sizeof file) {
             (void)execve(file, command, environ);
-            if (errno == ENOEXEC) {
+            if (errno == ENOEXEC && !is_binary(file)) {
                 execute_by_shell(file, command);
             }
             /* A file that may not be executed is remembered, in case no other directory has one

@@ -86,15 +86,17 @@ bool probe_trace_claim_choose(probe_trace_place *place) {
         if (!set_name(place, level)) {
             return false;
         }
-        place->written = false;
+        place->written = place->stale = false;
         place->seen_any = fstatat(place->file.directory, place->file.name, &place->seen,
                                   AT_SYMLINK_NOFOLLOW) == 0;
         if (!place->seen_any) {
             return true;
         }
         switch (examine(place, author_id)) {
-        case PROBE_AUTHOR_SELF:
         case PROBE_AUTHOR_GONE:
+            place->stale = author_id[0] != '\0';
+            return true;
+        case PROBE_AUTHOR_SELF:
             return true;
         case PROBE_AUTHOR_FOREIGN:
             place->level = level == PROBE_PLACE_PLAIN ? PROBE_PLACE_BESIDE : PROBE_PLACE_UNIQUE;
@@ -172,7 +174,18 @@ static int install(probe_trace_place *place, const char *text, size_t length) {
     return EBUSY;
 }
 
-int probe_trace_claim_write(probe_trace_place *place, const char *text, size_t length) {
+/* A trace that cannot be replaced, on a full disk, must not pass for this measurement's. */
+static void remove_stale(probe_trace_place *place) {
+    struct stat there;
+    if (place->stale &&
+        fstatat(place->file.directory, place->file.name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+        same_file(&there, &place->seen) &&
+        unlinkat(place->file.directory, place->file.name, 0) == 0) {
+        place->stale = place->seen_any = false;
+    }
+}
+
+static int write_claimed(probe_trace_place *place, const char *text, size_t length) {
     struct stat staged;
     int code = probe_trace_file_stage(&place->file, text, length, &staged);
     if (code != 0) {
@@ -187,5 +200,14 @@ int probe_trace_claim_write(probe_trace_place *place, const char *text, size_t l
      * another one, and reads in it that it is ours. */
     place->seen = staged;
     place->seen_any = place->written = true;
+    place->stale = false;
     return 0;
+}
+
+int probe_trace_claim_write(probe_trace_place *place, const char *text, size_t length) {
+    int code = write_claimed(place, text, length);
+    if (code != 0) {
+        remove_stale(place);
+    }
+    return code;
 }

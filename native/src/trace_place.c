@@ -1,9 +1,12 @@
 #include "trace_place.h"
 
 #include "clock.h"
+#include "file.h"
+#include "json_find.h"
 #include "trace_author.h"
 #include "trace_claim.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -164,12 +167,38 @@ static void deliver_timeline(probe_trace_place *place, const probe_trace_parcel 
                                  &place->timeline_error);
 }
 
+/* What an earlier measurement left beside the trace is not this one's. */
+static void remove_stale_timeline(probe_trace_place *place) {
+    enum { HEAD = 512 }; /* the run id is among the first keys */
+    char head[HEAD], run_id[33] = "";
+    struct stat at;
+    probe_trace_file timeline;
+    place->tidied = true;
+    if (probe_trace_file_beside(&place->file, place->config.trace_file != NULL, &timeline) !=
+            PROBE_OK ||
+        fstatat(timeline.directory, timeline.name, &at, AT_SYMLINK_NOFOLLOW) != 0 ||
+        !S_ISREG(at.st_mode) ||
+        probe_file_read(timeline.directory, timeline.name, head, sizeof head, NULL) ==
+            PROBE_E_SYSCALL) {
+        return;
+    }
+    if (probe_json_find_string(head, "run_id", run_id, sizeof run_id) &&
+        strcmp(run_id, place->config.run_id) != 0) {
+        (void)unlinkat(timeline.directory, timeline.name, 0);
+    }
+}
+
 static void deliver_trace(probe_trace_place *place, const probe_trace_parcel *parcel) {
+    bool was_stale = place->stale;
     int code = probe_trace_claim_write(place, parcel->trace, parcel->trace_length);
     place->error = (probe_error){0}; /* an earlier failure may have passed */
     if (code != 0) {
         (void)probe_fail_detail(&place->error, PROBE_E_SYSCALL, code, "the trace cannot be written",
                                 place->file.path);
+    }
+    bool removed = was_stale && !place->stale;
+    if (!place->tidied && (code == 0 || removed)) {
+        remove_stale_timeline(place);
     }
 }
 

@@ -35,7 +35,9 @@ typedef struct {
     probe_place_level level;
     bool seen_any;     /* the file of that name may be replaced if it is still this one: */
     struct stat seen;  /* device, inode and time of modification */
+    bool stale;        /* it is a trace of an earlier measurement */
     bool written;      /* this measurement wrote it */
+    bool tidied;       /* an earlier measurement's timeline has been looked for */
     bool swept;        /* what killed writers left has been removed */
     bool nested;       /* with may_nest: nothing is to be measured, the ancestor does */
     char base[256];    /* the plain name */
