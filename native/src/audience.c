@@ -10,18 +10,19 @@
 #include <string.h>
 #include <unistd.h>
 
-void probe_say(int fd, const char *text) {
+bool probe_say(int fd, const char *text) {
     size_t length = strlen(text);
     while (length > 0) {
         ssize_t n = write(fd, text, length);
         if (n <= 0 && errno != EINTR) {
-            return; /* nobody reads it: not the task's fault */
+            return false; /* nobody reads it: not the task's fault */
         }
         if (n > 0) {
             text += n;
             length -= (size_t)n;
         }
     }
+    return true;
 }
 
 /* An engine's log is no place for words that nobody asked for. */

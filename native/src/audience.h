@@ -15,8 +15,8 @@ typedef struct {
     bool unicode;
 } probe_audience;
 
-/* Writes text whole, or as much of it as somebody reads. */
-void probe_say(int fd, const char *text);
+/* Writes text whole, or as much of it as somebody reads: false then. */
+bool probe_say(int fd, const char *text);
 
 /* Before the command starts: our own copy of stderr, but with --quiet. */
 probe_audience probe_audience_choose(const probe_options *options);

@@ -54,7 +54,7 @@ static void check_tree(probe_check_list *list, const char *root, bool mounted) {
 }
 
 void probe_check_proc(probe_check_list *list, const probe_check_config *config) {
-    static const char *const exact[] = {"realtime", "pct_cpu", "vol_ctxt", "inv_ctxt", NULL};
+    static const char *const exact[] = {"pct_cpu", "vol_ctxt", "inv_ctxt", NULL};
     static const char *const io[] = {"rchar",      "wchar",       "syscr", "syscw",
                                      "read_bytes", "write_bytes", NULL};
     static const char *const memory[] = {"vmem", "rss", "peak_vmem", NULL};
@@ -66,6 +66,7 @@ void probe_check_proc(probe_check_list *list, const probe_check_config *config) 
     probe_proc_io own_io;
     bool mounted = readable(root, "self/stat");
     const char *next = mounted ? NULL : mount_proc;
+    probe_check_pass(list, "proc", "realtime", "clock_monotonic", NULL);
     all(list, exact, "rusage", NULL, NULL);
     bool io_read = probe_proc_read_io(root, "self/io", &own_io) == PROBE_OK;
     const char *reason = why(mounted, errno, "this kernel does not account I/O for each task");

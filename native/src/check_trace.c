@@ -36,9 +36,53 @@ static void explain_name(probe_check_list *list, const probe_trace_place *place)
     probe_check_pass(list, "trace", "name", source, why);
 }
 
-static void report(probe_check_list *list, const probe_trace_place *place,
-                   const probe_error *error) {
-    char reason[2 * PROBE_CHECK_DETAIL];
+/* Whether a file can be made and removed there: one of another name, since what is there is not
+ * ours to touch. */
+static void try_to_write(const probe_trace_file *file, probe_error *error) {
+    int code = probe_trace_file_stage(file, "\n", 1, NULL);
+    if (code != 0) {
+        (void)probe_fail_detail(error, PROBE_E_SYSCALL, code, "the trace cannot be written",
+                                file->path);
+    } else if (unlinkat(file->directory, file->temporary, 0) != 0) {
+        (void)probe_fail_detail(error, PROBE_E_SYSCALL, errno, "a file cannot be replaced here",
+                                file->path);
+    }
+}
+
+static void put_reason(char *reason, size_t size, const probe_error *error) {
+    (void)snprintf(reason, size, "%s: %s: %.120s", error->what, strerror(error->sys_errno),
+                   error->detail);
+}
+
+/* There is a copy, or none was asked for. */
+static void report_copy(probe_check_list *list, const probe_trace_place *place,
+                        const probe_error *error) {
+    char reason[PROBE_CHECK_DETAIL];
+    if (place->config.copy_to == NULL) {
+        return;
+    }
+    if (error->status == PROBE_OK) {
+        probe_check_pass(list, "trace", "copy", "file_system", place->config.copy_to);
+    } else {
+        put_reason(reason, sizeof reason, error);
+        probe_check_miss(list, "trace", "copy", reason,
+                         "name a directory that you can write to: --copy-to DIR");
+    }
+}
+
+static void report_timeline(probe_check_list *list, const probe_trace_place *place) {
+    probe_trace_file timeline;
+    if (probe_trace_file_beside(&place->file, place->config.trace_file != NULL, &timeline) ==
+        PROBE_OK) {
+        probe_check_pass(list, "trace", "timeline", "file_system", timeline.path);
+    } else {
+        probe_check_miss(list, "trace", "timeline", "the name of its file is too long", NULL);
+    }
+}
+
+static void report_file(probe_check_list *list, const probe_trace_place *place,
+                        const probe_error *error, bool copied) {
+    char reason[PATH_MAX + PROBE_CHECK_DETAIL], instead[PATH_MAX];
     if (place->nested) {
         probe_check_miss(list, "trace", "file",
                          "a gpu-probe that this one runs in writes this trace: here it would only "
@@ -48,12 +92,20 @@ static void report(probe_check_list *list, const probe_trace_place *place,
         probe_check_pass(list, "trace", "file", "file_system", place->file.path);
         explain_name(list, place);
     } else {
-        (void)snprintf(reason, sizeof reason, "%s: %s: %s", error->what, strerror(error->sys_errno),
-                       error->detail);
+        put_reason(reason, sizeof reason, error);
         probe_check_miss(list, "trace", "file", reason,
                          "name a directory that you can write to: --workdir DIR or --trace-file "
                          "FILE");
+        if (copied) {
+            probe_check_pass(list, "trace", "instead", "copy", place->config.copy_to);
+        } else if (probe_trace_place_rescue_directory(instead, sizeof instead)) {
+            probe_check_pass(list, "trace", "instead", "temporary", instead);
+        }
     }
+}
+
+static bool is_missing(const char *path) {
+    return access(path, F_OK) != 0;
 }
 
 void probe_check_trace(probe_check_list *list, const probe_check_config *config) {
@@ -63,29 +115,34 @@ void probe_check_trace(probe_check_list *list, const probe_check_config *config)
     const probe_trace_place_config wanted = {
         .workdir = config->workdir,
         .trace_file = config->trace_file,
+        .copy_to = config->copy_to,
         .run_id = run_id,
         .proc_root = config->proc_root,
         .may_nest = true,
     };
     bool made = config->trace_file == NULL &&
                 probe_path_join(fusion, sizeof fusion, config->workdir, ".fusion") == PROBE_OK &&
-                access(fusion, F_OK) != 0;
+                is_missing(fusion);
+    bool made_copy = config->copy_to != NULL && is_missing(config->copy_to);
     probe_trace_place_open(&place, &wanted);
-    probe_error error = place.error;
+    probe_error error = place.error, copy_error = place.copy_error;
     if (error.status == PROBE_OK && !place.nested) {
-        /* A file of another name: a trace that is there is not ours to touch. */
-        int code = probe_trace_file_stage(&place.file, "\n", 1, NULL);
-        if (code != 0) {
-            (void)probe_fail_detail(&error, PROBE_E_SYSCALL, code, "the trace cannot be written",
-                                    place.file.path);
-        } else if (unlinkat(place.file.directory, place.file.temporary, 0) != 0) {
-            (void)probe_fail_detail(&error, PROBE_E_SYSCALL, errno,
-                                    "a file cannot be replaced here", place.file.path);
-        }
+        try_to_write(&place.file, &error);
     }
-    report(list, &place, &error);
+    if (place.copy.directory >= 0) {
+        try_to_write(&place.copy, &copy_error);
+    }
+    bool copied = place.copy.directory >= 0 && copy_error.status == PROBE_OK;
+    report_file(list, &place, &error, copied);
+    if (config->timeline && error.status == PROBE_OK && !place.nested) {
+        report_timeline(list, &place);
+    }
+    report_copy(list, &place, &copy_error);
     probe_trace_place_close(&place);
     if (made) {
         (void)rmdir(fusion);
+    }
+    if (made_copy) {
+        (void)rmdir(config->copy_to);
     }
 }

@@ -43,7 +43,7 @@ int probe_explain_exec(int fd, int code, const char *command) {
     char text[PATH_MAX + 256];
     (void)snprintf(text, sizeof text, "gpu-probe: %.4000s: %s%s\n", command, strerror(code),
                    exec_hint(code, command));
-    probe_say(fd, text);
+    (void)probe_say(fd, text);
     return probe_exec_status(code);
 }
 
@@ -55,11 +55,11 @@ void probe_conclude_place(const probe_measurement *m, const probe_audience *ears
     }
     if (m->file_error.status != PROBE_OK) {
         probe_report_no_trace(m, text, sizeof text);
-        probe_say(ears->fd, text);
+        (void)probe_say(ears->fd, text);
     } else if (copy->status != PROBE_OK) {
         (void)snprintf(text, sizeof text, "gpu-probe: --copy-to: %s: %s: %s\n", copy->what,
                        copy->detail, strerror(copy->sys_errno));
-        probe_say(ears->fd, text);
+        (void)probe_say(ears->fd, text);
     }
 }
 
@@ -74,6 +74,7 @@ static void recollect(const probe_measurement *m, probe_last_words *words) {
     words->limit_bytes = cgroup->value[PROBE_CG_MEMORY_LIMIT]; /* 0 also when it is not valid */
     if (words->limit_bytes == 0) {
         words->limit_bytes = trace->host->mem_total_kib * 1024;
+        words->limit_is_hosts = true;
     }
     words->oom_kills = cgroup->value[PROBE_CG_MEMORY_OOM_KILLS];
     words->oom_shared = trace->cgroup_shared;
@@ -98,13 +99,13 @@ void probe_conclude(const probe_measurement *m, const probe_audience *ears,
     }
     if (ears->summary) {
         probe_report_format(m, ears->unicode, text, sizeof text);
-        probe_say(ears->fd, text);
+        (void)probe_say(ears->fd, text);
     } else {
         probe_conclude_place(m, ears);
     }
     recollect(m, words);
     if (ears->fd >= 0 && probe_last_words_format(words, text, sizeof text) &&
         probe_audience_takes_a_line(ears->fd)) {
-        probe_say(ears->fd, text);
+        (void)probe_say(ears->fd, text);
     }
 }

@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { EXIT_OWN_ERROR = 125 };
+enum { EXIT_NOT_SAID = 1, EXIT_OWN_ERROR = 125 };
 
 /* Kept open for the files of processes, and left for everything else. */
 enum { DESCRIPTORS = 1024, DESCRIPTORS_SPARE = 64 };
@@ -147,7 +147,7 @@ static void explain_limit(const struct rlimit *limit) {
                    "gpu-probe: no trace: %u open files at most (ulimit -Hn) are too few, %d are "
                    "needed; the command runs unmeasured\n",
                    (unsigned int)limit->rlim_max, PROBE_DESCRIPTORS_FEWEST);
-    probe_say(2, text);
+    (void)probe_say(2, text);
 }
 
 /* Becomes the command: it is measured by another wrapper, outside or inside, or cannot be. */
@@ -247,6 +247,8 @@ static int check(const probe_options *options) {
         .dev_root = "/dev",
         .workdir = options->workdir,
         .trace_file = options->trace_file,
+        .copy_to = options->copy_to,
+        .timeline = options->timeline,
         .helper_path = find_helper(helper, sizeof helper) ? helper : NULL,
         .nvml_library = options->nvml_library,
         .gpus = options->gpus,
@@ -254,8 +256,7 @@ static int check(const probe_options *options) {
         .cgroup_mode = options->cgroup_mode,
     };
     probe_check_run(&config, options->json, text, sizeof text);
-    probe_say(1, text);
-    return 0;
+    return probe_say(1, text) ? 0 : EXIT_NOT_SAID;
 }
 
 /* A descriptor that the caller closed must not become one of our files: 0, 1 and 2 are taken, and
@@ -277,17 +278,15 @@ int main(int argc, char **argv) {
     probe_options_parse(&options, argv);
     switch (options.action) {
     case PROBE_SHOW_HELP:
-        probe_say(1, probe_help);
-        return 0;
+        return probe_say(1, probe_help) ? 0 : EXIT_NOT_SAID;
     case PROBE_SHOW_VERSION:
-        probe_say(1, "gpu-probe " PROBE_VERSION "\n");
-        return 0;
+        return probe_say(1, "gpu-probe " PROBE_VERSION "\n") ? 0 : EXIT_NOT_SAID;
     case PROBE_CHECK:
         return check(&options);
     case PROBE_USAGE_ERROR:
-        probe_say(2, "gpu-probe: ");
-        probe_say(2, options.error);
-        probe_say(2, "\n");
+        (void)probe_say(2, "gpu-probe: ");
+        (void)probe_say(2, options.error);
+        (void)probe_say(2, "\n");
         return EXIT_OWN_ERROR;
     default:
         return run(&options);

@@ -236,11 +236,16 @@ void probe_trace_place_deliver(probe_trace_place *place, const probe_trace_parce
     }
 }
 
+bool probe_trace_place_rescue_directory(char *path, size_t size) {
+    int n = snprintf(path, size, "%s/gpu-probe-%ld", temporary_root(), (long)geteuid());
+    return n > 0 && (size_t)n < size;
+}
+
 /* A directory of this user's and nobody else's, below one that all may write to. */
 static bool private_directory(char *path, size_t size) {
     struct stat at;
-    int n = snprintf(path, size, "%s/gpu-probe-%ld", temporary_root(), (long)geteuid());
-    if (n <= 0 || (size_t)n >= size || (mkdir(path, 0700) != 0 && errno != EEXIST)) {
+    if (!probe_trace_place_rescue_directory(path, size) ||
+        (mkdir(path, 0700) != 0 && errno != EEXIST)) {
         return false;
     }
     return lstat(path, &at) == 0 && S_ISDIR(at.st_mode) && at.st_uid == geteuid() &&

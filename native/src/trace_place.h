@@ -76,6 +76,9 @@ void probe_trace_place_deliver(probe_trace_place *place, const probe_trace_parce
  * sets elsewhere. */
 void probe_trace_place_rescue(probe_trace_place *place, const probe_trace_parcel *parcel);
 
+/* The directory of that: its path. False: it does not fit. */
+bool probe_trace_place_rescue_directory(char *path, size_t size);
+
 void probe_trace_place_close(probe_trace_place *place);
 
 #endif

@@ -163,12 +163,14 @@ def _add_collect(subcommands: "argparse._SubParsersAction[_Parser]") -> None:
         help="make one record of each task directory",
         description=(
             "Make one record of each task directory at and below the given directories: those that"
-            " hold .task.json, .command.sh, .exitcode or .fusion/. Records are in the order of task"
-            " ids, then of paths. Finding no directory is no error: the result is empty."
+            " hold .task.json, .command.sh, .exitcode or .fusion/; and of each copy of a trace"
+            " that has no such directory here: RUN_ID.trace.json, or a .json FILE. Records are in"
+            " the order of task ids, then of paths. Finding nothing is no error: the result is"
+            " empty."
         ),
         allow_abbrev=False,
     )
-    collect.add_argument("directories", nargs="+", type=Path, metavar="DIR")
+    collect.add_argument("directories", nargs="+", type=Path, metavar="DIR|FILE")
     collect.add_argument(
         "--to",
         type=Path,

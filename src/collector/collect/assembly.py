@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from collector.collect.directories import find_task_directories
+from collector.collect.directories import find_sources
 from collector.collect.options import CollectOptions, fusion_enabled
 from collector.collect.status import Outcome, outcome_of
-from collector.collect.traces import read_task_trace
+from collector.collect.traces import read_copy, read_task_trace
 from collector.errors import TaskMalformed, TraceMalformed, TraceNotFound
 from collector.files import printable
 from collector.record import FieldValue, TraceRecord
@@ -44,7 +44,10 @@ class _Evidence:
 def collect_directories(
     roots: Iterable[Path], options: CollectOptions | None = None
 ) -> list[TraceRecord]:
-    """Make one record of each task directory at and below the given directories.
+    """Make one record of each task directory, and of each copy of a trace, at and below the roots.
+
+    A root may also be such a copy itself. A copy of a trace that a task directory holds is no task
+    of its own.
 
     The order is that of the task ids which are numbers, by value; the others come after them. Equal
     ids, as those of several runs, are in the order of the paths that the records state, then of the
@@ -55,8 +58,15 @@ def collect_directories(
     """
     options = options or CollectOptions()
     # Sorting keeps the order of equals.
-    directories = sorted(find_task_directories(roots), key=os.path.realpath)
-    return sorted((collect_task(directory, options) for directory in directories), key=_task_order)
+    directories, copies = find_sources(roots)
+    records = [collect_task(path, options) for path in sorted(directories, key=os.path.realpath)]
+    seen = {(record.probe or {}).get("run_id") for record in records}
+    for path in copies if options.fusion != "off" else ():
+        trace = read_copy(path)
+        if trace is not None and trace.text("run_id") not in seen:
+            seen.add(trace.text("run_id"))
+            records.append(_record_of_copy(trace, options))
+    return sorted(records, key=_task_order)
 
 
 def collect_task(directory: Path, options: CollectOptions | None = None) -> TraceRecord:
@@ -74,6 +84,16 @@ def collect_task(directory: Path, options: CollectOptions | None = None) -> Trac
     return record
 
 
+def _record_of_copy(trace: Trace, options: CollectOptions) -> TraceRecord:
+    """Make the record of a trace that is all there is of its task."""
+    workdir = trace.text("workdir")
+    record = TraceRecord(_identity_from_path(Path(workdir)) if workdir else {})
+    outcome = outcome_of(None, trace.probe, host=options.host)
+    _take(record, _Evidence(trace=trace, outcome=outcome))
+    record.update(metrics_of(trace))
+    return record
+
+
 def _fill(record: TraceRecord, directory: Path, options: CollectOptions) -> None:
     task = _read_task(directory)
     record.update(task.fields)
@@ -82,13 +102,17 @@ def _fill(record: TraceRecord, directory: Path, options: CollectOptions) -> None
     if evidence.outcome.status == "ABORTED":
         # The writer may have finished between our reading of its file and our look for its process.
         evidence = _read_evidence(directory, enabled, options)
+    _take(record, evidence)
+    record.update(_metrics(directory, evidence.trace, options))
+
+
+def _take(record: TraceRecord, evidence: _Evidence) -> None:
     record.gpu_metrics = evidence.trace.gpu
     record.probe = evidence.trace.probe
     record["status"] = evidence.outcome.status
     record["exit"] = evidence.outcome.exit_status
     _fill_from_probe(record)
     _fill_times(record)
-    record.update(_metrics(directory, evidence.trace, options))
 
 
 def _identity_from_path(directory: Path) -> dict[str, FieldValue]:

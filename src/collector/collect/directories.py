@@ -1,7 +1,8 @@
-"""Finding task directories: those that hold a file which only a task's directory holds."""
+"""Finding task directories, by a file that only such a directory holds, and copies of traces."""
 
 import logging
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -9,10 +10,12 @@ from pathlib import Path
 from collector.errors import CollectFailed
 from collector.trace import EXIT_FILE, TASK_FILE, TRACE_FILE
 
-__all__ = ["find_task_directories"]
+__all__ = ["find_sources", "find_task_directories"]
 
 _LOG = logging.getLogger(__name__)
 _TRACE_DIRECTORY = TRACE_FILE.parent.name
+# As --copy-to and the rescue of a trace that found no place name them.
+_COPY = re.compile(r"[0-9a-f]{32}\.trace\.json")
 _MARKER_FILES = frozenset({TASK_FILE.name, ".command.sh", EXIT_FILE.name})
 
 
@@ -25,11 +28,33 @@ def find_task_directories(roots: Iterable[Path]) -> list[Path]:
     Raises:
         CollectFailed: a root does not exist or is not a directory.
     """
-    found: dict[str, Path] = {}
+    return find_sources(roots)[0]
+
+
+def find_sources(roots: Iterable[Path]) -> tuple[list[Path], list[Path]]:
+    """Return the task directories as above, and the copies of traces in the same order.
+
+    A copy is a file that is named by its run, at or below a root, or a root that is a `.json` file.
+    """
+    directories: dict[str, Path] = {}
+    copies: dict[str, Path] = {}
     for root in roots:
-        for directory in _walk(root) if _is_root(root) else ():
-            found.setdefault(os.path.realpath(directory), directory)
-    return sorted(found.values())
+        if _is_trace_file(root):
+            copies.setdefault(os.path.realpath(root), root)
+            continue
+        for directory, is_task, names in _walk(root) if _is_root(root) else ():
+            if is_task:
+                directories.setdefault(os.path.realpath(directory), directory)
+            for name in names:
+                copies.setdefault(os.path.realpath(directory / name), directory / name)
+    return sorted(directories.values()), sorted(copies.values())
+
+
+def _is_trace_file(root: Path) -> bool:
+    try:
+        return root.suffix == ".json" and root.is_file()
+    except OSError:
+        return False
 
 
 def _is_root(root: Path) -> bool:
@@ -44,26 +69,26 @@ def _is_root(root: Path) -> bool:
         if stat.S_ISDIR(mode):
             return True
         reason = "is not a directory"
-    raise CollectFailed(f"{root} {reason}; name a work directory, or a directory above it")
+    raise CollectFailed(f"{root} {reason}; name a work directory, one above it, or a trace")
 
 
-def _walk(root: Path) -> Iterator[Path]:
+def _walk(root: Path) -> Iterator[tuple[Path, bool, list[str]]]:
     pending = [root]
     while pending:
         directory = pending.pop()
         try:
             with os.scandir(directory) as entries:
-                is_task, below = _look_at(entries)
+                is_task, copies, below = _look_at(entries)
         except OSError as error:
             _LOG.warning("%s: cannot be listed: %s; left out", directory, error.strerror or error)
             continue
-        if is_task:
-            yield directory
+        yield directory, is_task, copies
         pending.extend(directory / name for name in below)
 
 
-def _look_at(entries: Iterable[os.DirEntry[str]]) -> tuple[bool, list[str]]:
+def _look_at(entries: Iterable[os.DirEntry[str]]) -> tuple[bool, list[str], list[str]]:
     is_task = False
+    copies = []
     below = []
     for entry in entries:
         if entry.name in _MARKER_FILES:
@@ -73,4 +98,6 @@ def _look_at(entries: Iterable[os.DirEntry[str]]) -> tuple[bool, list[str]]:
                 is_task = True
             else:
                 below.append(entry.name)
-    return is_task, below
+        elif _COPY.fullmatch(entry.name):
+            copies.append(entry.name)
+    return is_task, copies, below

@@ -9,7 +9,7 @@ from collector.collect.liveness import Host, writer_is_gone
 from collector.errors import TraceMalformed, TraceNotFound
 from collector.trace import BESIDE_FILE, TRACE_FILE, Trace, fold_traces, merge_traces, read_trace
 
-__all__ = ["read_task_trace"]
+__all__ = ["read_copy", "read_task_trace"]
 
 _LOG = logging.getLogger(__name__)
 _LAUNCH_MS = 10_000  # how far apart a launcher may start its ranks
@@ -29,6 +29,18 @@ def read_task_trace(directory: Path, host: Host) -> Trace:
     if plain is None or plain.probe:
         return folded or Trace()
     return merge_traces(plain, folded) if folded else plain
+
+
+def read_copy(path: Path) -> Trace | None:
+    """Read a trace that lies outside its task's directory; `None`, with a warning, if it is none.
+
+    Only ours say whose they are.
+    """
+    trace = _read(path)
+    if trace is None or not trace.probe:
+        _LOG.warning("%s: no trace of gpu-probe; left out", path)
+        return None
+    return trace
 
 
 def _other_files(directory: Path) -> list[Path]:
