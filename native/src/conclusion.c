@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
@@ -32,8 +33,12 @@ static const char *exec_hint(int code, const char *command) {
                                             "by ./NAME"
                                           : "; it is not on PATH";
     }
-    if (code == EACCES && path && access(command, F_OK) == 0) {
-        return "; it is no executable file: chmod +x makes it one";
+    struct stat at;
+    if (code == EACCES && path && stat(command, &at) == 0) {
+        bool executable = (at.st_mode & 0111) != 0;
+        return S_ISDIR(at.st_mode) ? "; it is a directory"
+               : executable        ? ""
+                                   : "; it is not marked as executable: chmod +x does that";
     }
     return code == ENOEXEC ? "; cannot execute binary file: it is damaged, or for another machine"
                            : "";

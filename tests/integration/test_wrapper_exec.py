@@ -46,7 +46,8 @@ def test_a_hint_goes_with_the_error(wrapper: Wrapper, tmp_path: Path) -> None:
         ("no-such-command", 127, "No such file or directory; it is not on PATH"),
         ("echo one two", 127, "No such file or directory; command and arguments are words"),
         (lost, 127, "No such file or directory; the file is there: the interpreter"),
-        (str(tmp_path / "plain"), 126, "Permission denied; it is no executable file: chmod +x"),
+        (str(tmp_path / "plain"), 126, "Permission denied; it is not marked as executable: chmod"),
+        (str(tmp_path), 126, "Permission denied; it is a directory\n"),
         (str(tmp_path / "missing"), 127, "No such file or directory\n"),
     ]:
         done = wrapper.run(command)
