@@ -72,7 +72,7 @@ bool probe_audience_follows(const probe_audience *ears) {
 void probe_audience_follow(probe_audience *ears, pid_t pid) {
     char path[32];
     struct stat now;
-    if (!probe_audience_follows(ears)) {
+    if (!probe_audience_follows(ears) || probe_proc_view_of("/proc") != PROBE_PROC_OURS) {
         return;
     }
     (void)snprintf(path, sizeof path, "/proc/%d/fd/2", (int)pid);

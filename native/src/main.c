@@ -40,9 +40,10 @@ static bool find_helper(char *path, size_t size) {
 /* The command has its own copies of everything inherited. Ours must go, but for what is in use: a
  * pipe's reader waits for the last writer, a lock for its last holder. */
 static void drop_inherited(const probe_measurement *m, const probe_audience *ears) {
-    enum { PLACES = 4 };
-    int kept[PLACES + PROBE_SAMPLER_DESCRIPTORS] = {
-        ears->fd, m->place.file.directory, m->place.local.directory, m->place.copy.directory};
+    enum { PLACES = 5 };
+    int kept[PLACES + PROBE_SAMPLER_DESCRIPTORS] = {ears->fd, m->place.file.directory,
+                                                    m->place.local.directory,
+                                                    m->place.copy.directory, m->place.mark};
     size_t count =
         PLACES + probe_sampler_descriptors(&m->sampler, kept + PLACES, PROBE_SAMPLER_DESCRIPTORS);
     probe_descriptors_keep(kept, count);
@@ -64,7 +65,7 @@ static void reap(probe_measurement *m, probe_task *task, int64_t *end_ns) {
         char path[32];
         (void)snprintf(path, sizeof path, "%d/io", (int)pid);
         bool ours = probe_measurement_owns(m, pid);
-        bool io_read = ours && probe_proc_read_io("/proc", path, &io) == PROBE_OK;
+        bool io_read = ours && probe_proc_read_io(m->sampler.by_number, path, &io) == PROBE_OK;
         if (pid == task->pid) {
             *end_ns = probe_clock_mono_ns();
             probe_measurement_end(m);

@@ -152,6 +152,12 @@ static void add_notes(probe_measurement *m) {
     probe_trace_note(trace, trace->gpu_note);
     probe_trace_note(trace, m->gpu.any ? m->gpu.last.scope_note : NULL);
     add_cgroup_notes(m);
+    if (m->sampler.foreign_numbers) {
+        probe_trace_note(trace,
+                         "proc: /proc is another PID namespace's: no process of the task can "
+                         "be looked at, and what system calls tell remains; mount a /proc of "
+                         "this namespace (unshare --mount-proc)");
+    }
     if (m->sampler.tree.truncated) {
         probe_trace_note(trace,
                          "proc: more than 4096 processes at once: the others were not sampled");

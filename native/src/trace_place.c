@@ -3,8 +3,8 @@
 #include "clock.h"
 #include "file.h"
 #include "json_find.h"
-#include "trace_author.h"
 #include "trace_claim.h"
+#include "trace_mark.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
@@ -46,31 +46,37 @@ static void open_copy(probe_trace_place *place) {
     (void)probe_trace_file_open_in(&place->copy, place->config.copy_to, name, &place->copy_error);
 }
 
-/* Every wrapper holds a shared lock on the directory of its trace. False: no other one does, so
- * that ancestors need not be looked at. */
+/* Every writer holds a shared lock on the directory of its trace. False: no other one does, so
+ * that ancestors need not be looked at. For an instant two that come at once may find each other's
+ * exclusive lock: neither is to go without one. */
 static bool may_be_shared(int directory) {
+    const struct timespec pause = {.tv_nsec = PROBE_NS_PER_MS / 20};
     bool alone = flock(directory, LOCK_EX | LOCK_NB) == 0;
-    (void)flock(directory, LOCK_SH | LOCK_NB);
+    for (int i = 0; i < 40 && flock(directory, LOCK_SH | LOCK_NB) != 0; i++) {
+        if (errno != EWOULDBLOCK && errno != EINTR) {
+            break; /* this file system has no locks */
+        }
+        (void)nanosleep(&pause, NULL);
+    }
     return !alone;
 }
 
-/* An ancestor may be about to write its first trace. In the place of all traces, its open directory
- * is proof enough; a file that was named must show itself. */
-static void await_ancestor(probe_trace_place *place) {
+/* An ancestor that has written its trace is known by it; one that is about to, by its mark. */
+static void look_for_ancestors(probe_trace_place *place) {
     struct stat directory;
-    bool named = place->config.trace_file != NULL;
-    if (!place->config.may_nest || place->nested || !may_be_shared(place->file.directory) ||
-        fstat(place->file.directory, &directory) != 0 ||
-        !probe_trace_ancestor_holds(place->config.proc_root, directory.st_dev, directory.st_ino)) {
+    probe_trace_ancestors found;
+    if (place->nested || fstat(place->file.directory, &directory) != 0) {
         return;
     }
-    place->nested = !named;
-    const struct timespec ms = {.tv_nsec = PROBE_NS_PER_MS};
-    probe_place_level level = place->level;
-    for (int i = 0; named && !place->nested && i < 100; i++) {
-        (void)nanosleep(&ms, NULL);
-        place->level = level;
-        (void)probe_trace_claim_choose(place);
+    if (may_be_shared(place->file.directory)) {
+        probe_trace_ancestors_find(place->config.proc_root, &directory, place->file.name, &found);
+        if (found.within[0] != '\0') {
+            memcpy(place->within, found.within, sizeof place->within);
+        }
+        place->nested = place->config.may_nest && found.same_name;
+    }
+    if (!place->nested) {
+        place->mark = probe_trace_mark(place->config.run_id, &directory, place->file.name);
     }
 }
 
@@ -80,6 +86,7 @@ static void clear(probe_trace_place *place) {
     probe_trace_file_none(&place->file);
     probe_trace_file_none(&place->local);
     probe_trace_file_none(&place->copy);
+    place->mark = -1;
     memset((char *)place + from, 0, offsetof(probe_trace_place, elsewhere) - from);
     place->elsewhere[0] = '\0';
 }
@@ -104,7 +111,7 @@ void probe_trace_place_open(probe_trace_place *place, const probe_trace_place_co
         place->level = PROBE_PLACE_BESIDE;
     }
     bool chosen = probe_trace_claim_choose(place);
-    await_ancestor(place);
+    look_for_ancestors(place);
     if (!chosen && !place->nested) {
         (void)probe_fail_detail(&place->error, PROBE_E_SYSCALL, EEXIST,
                                 "the trace cannot be written", place->file.path);
@@ -270,4 +277,8 @@ void probe_trace_place_close(probe_trace_place *place) {
     probe_trace_file_close(&place->local);
     probe_trace_file_close(&place->copy);
     probe_trace_file_close(&place->file);
+    if (place->mark >= 0) {
+        (void)close(place->mark);
+        place->mark = -1;
+    }
 }

@@ -31,6 +31,7 @@ typedef struct {
     probe_trace_file file;           /* its name is the one chosen last */
     probe_trace_file local;          /* checkpoints, where each write to the place is an upload */
     probe_trace_file copy;
+    int mark; /* descriptor by which wrappers within this one recognize it; -1: none */
     probe_trace_job job;
     probe_place_level level;
     bool seen_any;     /* the file of that name may be replaced if it is still this one: */

@@ -144,10 +144,8 @@ static void open_own_at(fixture *f) {
     char command[2048];
     (void)snprintf(proc_root, sizeof proc_root, "%s/proc", f->root);
     (void)snprintf(command, sizeof command,
-                   "mkdir -p '%s/self/ns' '%s/%d' && cp /proc/%d/stat '%s/%d/' && : > "
-                   "'%s/self/ns/pid'",
-                   proc_root, proc_root, (int)getpid(), (int)getpid(), proc_root, (int)getpid(),
-                   proc_root);
+                   "mkdir -p '%s/self/ns' && cp /proc/%d/stat '%s/self/' && : > '%s/self/ns/pid'",
+                   proc_root, (int)getpid(), proc_root, proc_root);
     run(command);
     probe_cgroup_own_open(&own, proc_root, f->root);
 }
