@@ -131,25 +131,43 @@ static int create(const probe_trace_file *file) {
     return 0;
 }
 
+static bool temporary_is(const probe_trace_file *file, const struct stat *expected) {
+    struct stat at;
+    return fstatat(file->directory, file->temporary, &at, AT_SYMLINK_NOFOLLOW) == 0 &&
+           same_file(&at, expected);
+}
+
 /* Replaces the file that was seen and is another writer's, who is gone. Two may try that at once:
- * the exchange brings to light what was replaced, and if that was another file, it comes back. */
-static int replace(const probe_trace_place *place) {
+ * the exchange brings to light what was replaced, and if that was another file, it comes back,
+ * unless its writer has replaced ours meanwhile: then that newer one stays. */
+static int replace(const probe_trace_place *place, const struct stat *staged) {
     const probe_trace_file *file = &place->file;
-    struct stat replaced;
     int code = move(file, file->temporary, file->name, EXCHANGE);
     if (code != 0) {
         return code;
     }
-    if (fstatat(file->directory, file->temporary, &replaced, AT_SYMLINK_NOFOLLOW) == 0 &&
-        !same_file(&replaced, &place->seen)) {
-        (void)move(file, file->temporary, file->name, EXCHANGE);
+    if (!temporary_is(file, &place->seen)) {
+        code = move(file, file->temporary, file->name, EXCHANGE);
+        if (code == 0 && !temporary_is(file, staged)) {
+            (void)move(file, file->temporary, file->name, EXCHANGE);
+        }
         return EEXIST;
     }
     (void)unlinkat(file->directory, file->temporary, 0);
     return 0;
 }
 
-static int install(probe_trace_place *place, const char *text, size_t length) {
+/* After a lost race the temporary file may be another writer's, or gone. */
+static int stage_anew(const probe_trace_file *file, const char *text, size_t length,
+                      struct stat *staged) {
+    if (temporary_is(file, staged)) {
+        return 0;
+    }
+    (void)unlinkat(file->directory, file->temporary, 0);
+    return probe_trace_file_stage(file, text, length, staged);
+}
+
+static int install(probe_trace_place *place, const char *text, size_t length, struct stat *staged) {
     for (int i = 0; i < ATTEMPTS; i++) {
         struct stat there;
         bool any =
@@ -159,7 +177,7 @@ static int install(probe_trace_place *place, const char *text, size_t length) {
             code = create(&place->file);
         } else if (place->seen_any && same_file(&there, &place->seen)) {
             code = place->written ? probe_trace_file_install(&place->file, text, length)
-                                  : replace(place);
+                                  : replace(place, staged);
         }
         if (probe_trace_file_unsupported(code)) {
             return probe_trace_file_install(&place->file, text, length);
@@ -169,6 +187,10 @@ static int install(probe_trace_place *place, const char *text, size_t length) {
         }
         if (!probe_trace_claim_choose(place)) {
             return EEXIST;
+        }
+        code = stage_anew(&place->file, text, length, staged);
+        if (code != 0) {
+            return code;
         }
     }
     return EBUSY;
@@ -191,7 +213,7 @@ static int write_claimed(probe_trace_place *place, const char *text, size_t leng
     if (code != 0) {
         return code;
     }
-    code = install(place, text, length);
+    code = install(place, text, length, &staged);
     if (code != 0) {
         (void)unlinkat(place->file.directory, place->file.temporary, 0);
         return code;
