@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -108,23 +109,50 @@ static bool is_missing(const char *path) {
     return access(path, F_OK) != 0;
 }
 
+/* Where .fusion is missing, it is tried in a directory of our own: another wrapper may start to use
+ * the real one at any time. False: there can be none, and no .fusion either. */
+static bool set_apart(char apart[PATH_MAX], const char *workdir) {
+    return probe_path_join(apart, PATH_MAX, workdir, ".gpu-probe-XXXXXX") == PROBE_OK &&
+           mkdtemp(apart) != NULL;
+}
+
+static void remove_apart(const char *apart) {
+    char fusion[PATH_MAX];
+    if (probe_path_join(fusion, sizeof fusion, apart, ".fusion") == PROBE_OK) {
+        (void)rmdir(fusion);
+    }
+    (void)rmdir(apart);
+}
+
+/* Where the trace would go, from where it was tried. */
+static void name_real_path(probe_trace_place *place, const char *workdir) {
+    char absolute[PATH_MAX];
+    const char *directory = realpath(workdir, absolute) == NULL ? workdir : absolute;
+    (void)snprintf(place->file.path, sizeof place->file.path, "%.*s/.fusion/%s",
+                   PATH_MAX - (int)sizeof place->file.name - 16, directory, place->file.name);
+}
+
 void probe_check_trace(probe_check_list *list, const probe_check_config *config) {
     static probe_trace_place place;
-    char fusion[PATH_MAX], run_id[33];
+    char fusion[PATH_MAX], apart[PATH_MAX], run_id[33];
     probe_trace_make_run_id(run_id);
-    const probe_trace_place_config wanted = {
-        .workdir = config->workdir,
+    probe_trace_place_config wanted = {
         .trace_file = config->trace_file,
         .copy_to = config->copy_to,
         .run_id = run_id,
         .proc_root = config->proc_root,
         .may_nest = true,
     };
-    bool made = config->trace_file == NULL &&
-                probe_path_join(fusion, sizeof fusion, config->workdir, ".fusion") == PROBE_OK &&
-                is_missing(fusion);
+    bool tried_apart =
+        config->trace_file == NULL &&
+        probe_path_join(fusion, sizeof fusion, config->workdir, ".fusion") == PROBE_OK &&
+        is_missing(fusion) && set_apart(apart, config->workdir);
+    wanted.workdir = tried_apart ? apart : config->workdir;
     bool made_copy = config->copy_to != NULL && is_missing(config->copy_to);
     probe_trace_place_open(&place, &wanted);
+    if (tried_apart) {
+        name_real_path(&place, config->workdir);
+    }
     probe_error error = place.error, copy_error = place.copy_error;
     if (error.status == PROBE_OK && !place.nested) {
         try_to_write(&place.file, &error);
@@ -139,8 +167,8 @@ void probe_check_trace(probe_check_list *list, const probe_check_config *config)
     }
     report_copy(list, &place, &copy_error);
     probe_trace_place_close(&place);
-    if (made) {
-        (void)rmdir(fusion);
+    if (tried_apart) {
+        remove_apart(apart);
     }
     if (made_copy) {
         (void)rmdir(config->copy_to);

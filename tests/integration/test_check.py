@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from helpers.watched import watch
 from helpers.wrapper import Wrapper
 
 Scenario = Callable[[str], None]
@@ -57,6 +58,16 @@ def test_every_key_of_this_host_agrees_with_a_trace(any_entry: Wrapper) -> None:
 def test_it_leaves_nothing_behind(wrapper: Wrapper) -> None:
     check(wrapper)
     assert list(wrapper.directory.iterdir()) == []
+
+
+def test_it_never_has_the_place_of_the_trace(wrapper: Wrapper) -> None:
+    """Another wrapper may start to use that directory before the check would remove it."""
+    with watch(wrapper.directory) as watched:
+        row = check(wrapper)["trace.file"]
+        names = watched.names()
+    assert names
+    assert ".fusion" not in names
+    assert row["detail"] == str(wrapper.directory / ".fusion" / "trace.json")
 
 
 def test_people_read_one_line_for_each_item(wrapper: Wrapper) -> None:

@@ -47,7 +47,7 @@ def rank(
                 "rank": str(number),
                 "start_ms": start_ms,
                 "written_ms": written,
-                "pid": 5000 + number,
+                "pid": 5_000_000 + number,
                 "exit": 0,
                 **probe,
             }
