@@ -1,7 +1,6 @@
 #include "nvml_sharing.h"
 
 #include "nvml_accounting.h"
-#include "proc_reader.h"
 
 #include <stdio.h>
 
@@ -72,7 +71,7 @@ static void read_device(nvml_sharing *sharing, nvml_users *users, const nvml_api
 
 void nvml_sharing_open(nvml_sharing *sharing, probe_gpu_snapshot *snapshot, const char *proc_root,
                        pid_t task) {
-    sharing->proc_root = probe_proc_by_number(proc_root);
+    sharing->proc_root = proc_root;
     sharing->task = task;
     sharing->pids = snapshot->pids = probe_pid_view_of(proc_root, snapshot->driver);
 }
