@@ -85,6 +85,7 @@ static void nearest_and_any(void) {
     if (pid == 0) {
         (void)probe_trace_mark(nearer, &here, "x.json");
         check_found(&here, "trace.json", nearer, true); /* the name is a remoter ancestor's */
+        check_found(&here, "x.json", nearer, true);
         check_found(&here, "y.json", nearer, false);
         _exit(check_failures());
     }
@@ -94,10 +95,19 @@ static void nearest_and_any(void) {
     (void)close(mark);
 }
 
+static void a_closed_standard_stream_stays_closed(void) {
+    CHECK_INT(close(0), 0);
+    int mark = probe_trace_mark(run_id, &here, "trace.json");
+    CHECK(mark > 2);
+    check_found(&here, "trace.json", run_id, true);
+    (void)close(mark);
+}
+
 int main(void) {
     names_are_told_apart();
     the_longest_name_has_a_mark();
     a_forked_copy_is_no_mark();
     nearest_and_any();
+    a_closed_standard_stream_stays_closed();
     return check_failures();
 }
