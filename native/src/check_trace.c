@@ -109,7 +109,7 @@ static bool is_missing(const char *path) {
 }
 
 void probe_check_trace(probe_check_list *list, const probe_check_config *config) {
-    static probe_trace_place place;
+    probe_trace_place place = {0};
     char fusion[PATH_MAX], run_id[33];
     probe_trace_make_run_id(run_id);
     const probe_trace_place_config wanted = {
