@@ -63,7 +63,6 @@ class Listening:
     def line(self) -> list[int]:
         """Wait for the next signal: number, code, sender and value."""
         assert self.process.stdout is not None
-        assert select.select([self.process.stdout], [], [], 20)[0]
         return [int(word) for word in self.process.stdout.readline().split()]
 
     def rest(self) -> str:
@@ -88,7 +87,7 @@ def hang_up(command: Sequence[str]) -> int:
     """Lead a session on a terminal, hang up once it says so, and return the end's wait status."""
     pid, main = pty.fork()
     if pid == 0:
-        os.execvp(command[0], command)
+        os.execvp(command[0], list(command))
     shown = b""
     while b"ready\r\n" not in shown:  # its write has ended then
         assert select.select([main], [], [], 20)[0], shown
