@@ -49,7 +49,7 @@ def under(limits: str, command: list[str]) -> "subprocess.CompletedProcess[str]"
     )
 
 
-@pytest.mark.parametrize("limit", ["-v 400", "-v 1000", "-v 1800", "-d 100", "-d 900", "-s 16"])
+@pytest.mark.parametrize("limit", ["-v 400", "-v 1000", "-v 1800", "-d 100", "-d 900", "-s 64"])
 def test_where_there_is_no_memory_for_us_the_command_runs(
     wrapper: Wrapper, static_command: str, limit: str
 ) -> None:
