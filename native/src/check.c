@@ -124,9 +124,9 @@ static void write_text(const probe_check_list *list, char *out, size_t size) {
 }
 
 void probe_check_run(const probe_check_config *config, bool json, char *out, size_t size) {
-    static probe_check_list list; /* some 50 KiB: not for the stack */
-    static probe_check_cgroup_state cgroup;
-    list.count = 0;
+    probe_check_list list = {
+        0}; /* on the stack, as all of --check: a task is to start without it */
+    probe_check_cgroup_state cgroup = {0};
     probe_check_trace(&list, config);
     probe_check_cgroup_open(&cgroup, config); /* before the helper is in the group */
     probe_check_proc(&list, config);

@@ -133,7 +133,7 @@ static void name_real_path(probe_trace_place *place, const char *workdir) {
 }
 
 void probe_check_trace(probe_check_list *list, const probe_check_config *config) {
-    static probe_trace_place place;
+    probe_trace_place place = {0};
     char fusion[PATH_MAX], apart[PATH_MAX], run_id[33];
     probe_trace_make_run_id(run_id);
     probe_trace_place_config wanted = {
