@@ -39,15 +39,12 @@ static bool find_helper(char *path, size_t size) {
     return name != NULL && snprintf(name + 1, left, "gpu-probe-nvml") < (int)left;
 }
 
-/* The command has its own copies of everything inherited. Ours must go, but for what is in use: a
- * pipe's reader waits for the last writer, a lock for its last holder. */
+/* Inherited descriptors are the command's now. Ours must go, but for what is in use: a pipe's
+ * reader waits for the last writer, a lock for its last holder. */
 static void drop_inherited(const probe_measurement *m, const probe_audience *ears) {
-    enum { PLACES = 4 };
-    int kept[PLACES + PROBE_SAMPLER_DESCRIPTORS] = {
-        ears->fd, m->place.file.directory, m->place.local.directory, m->place.copy.directory};
-    size_t count =
-        PLACES + probe_sampler_descriptors(&m->sampler, kept + PLACES, PROBE_SAMPLER_DESCRIPTORS);
-    probe_descriptors_keep(kept, count);
+    int kept[2 + PROBE_SAMPLER_DESCRIPTORS] = {ears->fd, m->place.file.directory};
+    size_t count = probe_sampler_descriptors(&m->sampler, kept + 2, PROBE_SAMPLER_DESCRIPTORS);
+    probe_descriptors_keep(kept, 2 + count);
 }
 
 /* Reaps everything that has ended. Before the command itself goes, its last readings are taken;
@@ -157,31 +154,35 @@ static void recollect(const probe_measurement *m, probe_last_words *words) {
     }
 }
 
-static void conclude(const probe_measurement *m, probe_audience ears, probe_last_words *words) {
-    char text[4 * PATH_MAX];
-    if (ears.fd >= 0 && !probe_audience_takes_a_line(ears.fd)) {
-        return; /* a reader that has stopped reading is not waited for */
-    }
-    if (ears.summary) {
-        probe_report_format(m, ears.unicode, text, sizeof text);
-        probe_say(ears.fd, text);
-    } else if (ears.place_given && ears.fd >= 0 && m->file_error.status != PROBE_OK) {
+/* A place that the user named and that fails. */
+static void explain_place(const probe_measurement *m, char *out, size_t size) {
+    const probe_error *copy = &m->copy.place.error;
+    if (m->file_error.status != PROBE_OK) {
         const char *elsewhere = m->place.elsewhere;
-        (void)snprintf(text, sizeof text, "gpu-probe: %s: %s: %s%s%s\n", m->file_error.what,
+        (void)snprintf(out, size, "gpu-probe: %s: %s: %s%s%s\n", m->file_error.what,
                        m->file_error.detail, strerror(m->file_error.sys_errno),
                        elsewhere[0] != '\0' ? "; it is in " : "", elsewhere);
-        probe_say(ears.fd, text);
-    } else if (ears.place_given && ears.fd >= 0 && m->place.copy_error.status != PROBE_OK) {
-        (void)snprintf(text, sizeof text, "gpu-probe: --copy-to: %s: %s: %s\n",
-                       m->place.copy_error.what, m->place.copy_error.detail,
-                       strerror(m->place.copy_error.sys_errno));
-        probe_say(ears.fd, text);
+    } else if (m->copy.wanted && copy->status != PROBE_OK) {
+        (void)snprintf(out, size, "gpu-probe: --copy-to: %s: %s: %s\n", copy->what, copy->detail,
+                       strerror(copy->sys_errno));
+    }
+}
+
+static void conclude(const probe_measurement *m, const probe_audience *ears,
+                     probe_last_words *words) {
+    char text[5 * PATH_MAX] = "";
+    if (ears->fd < 0) {
+        return;
+    }
+    if (ears->summary) {
+        probe_report_format(m, ears->unicode, text, 4 * PATH_MAX);
+    } else if (ears->place_given) {
+        explain_place(m, text, 4 * PATH_MAX);
     }
     recollect(m, words);
-    if (ears.fd >= 0 && probe_last_words_format(words, text, sizeof text) &&
-        probe_audience_takes_a_line(ears.fd)) {
-        probe_say(ears.fd, text);
-    }
+    size_t used = strlen(text);
+    (void)probe_last_words_format(words, text + used, sizeof text - used); /* none: untouched */
+    probe_audience_tell(ears, text);
 }
 
 /* Starts the command, in groups of its own if there are any. 0, or errno. */
@@ -285,9 +286,9 @@ static int run(const probe_options *options) {
         probe_measurement_close(&m);
         return explain_exec_failure(ears.fd, *task.exec_errno, options->command[0]);
     }
-    const probe_outcome outcome = outcome_of(task.status);
+    probe_outcome outcome = outcome_of(task.status);
     probe_measurement_finish(&m, end_ns, &outcome);
-    conclude(&m, ears, &words);
+    conclude(&m, &ears, &words);
     probe_measurement_close(&m);
     probe_task_exit_as(task.status);
 }
