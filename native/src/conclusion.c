@@ -1,8 +1,10 @@
 #include "conclusion.h"
 
 #include "clock.h"
+#include "descriptors.h"
 #include "gpu_summary.h"
 #include "report.h"
+#include "words.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -44,27 +46,43 @@ static const char *exec_hint(int code, const char *command) {
                            : "";
 }
 
+static void add_exec(probe_words *w, int code, const char *command) {
+    probe_words_add(w, "gpu-probe: %.4000s: %s%s\n", command, strerror(code),
+                    exec_hint(code, command));
+}
+
 int probe_explain_exec(int fd, int code, const char *command) {
     char text[PATH_MAX + 256];
-    (void)snprintf(text, sizeof text, "gpu-probe: %.4000s: %s%s\n", command, strerror(code),
-                   exec_hint(code, command));
+    probe_words w = {.out = text, .size = sizeof text};
+    add_exec(&w, code, command);
     (void)probe_say(fd, text);
     return probe_exec_status(code);
 }
 
-void probe_conclude_place(const probe_measurement *m, const probe_audience *ears) {
-    const probe_error *copy = &m->place.copy_error;
-    char text[4 * PATH_MAX];
-    if (ears->fd < 0 || !probe_audience_takes_a_line(ears->fd)) {
-        return;
-    }
+/* One line if the trace, or its copy, is not where it should be. */
+static void add_place(probe_words *w, const probe_measurement *m) {
+    const probe_error *copy = &m->copy.place.error;
     if (m->file_error.status != PROBE_OK) {
-        probe_report_no_trace(m, text, sizeof text);
-        (void)probe_say(ears->fd, text);
-    } else if (copy->status != PROBE_OK) {
-        (void)snprintf(text, sizeof text, "gpu-probe: --copy-to: %s: %s: %s\n", copy->what,
-                       copy->detail, strerror(copy->sys_errno));
-        (void)probe_say(ears->fd, text);
+        probe_report_no_trace(m, w->out + w->used, w->size - w->used);
+        w->used += strlen(w->out + w->used);
+    } else if (m->copy.wanted && copy->status != PROBE_OK) {
+        probe_words_add(w, "gpu-probe: --copy-to: %s: %s: %s\n", copy->what, copy->detail,
+                        strerror(copy->sys_errno));
+    }
+}
+
+void probe_conclude_unexecuted(const probe_measurement *m, const probe_audience *ears, int code,
+                               const char *command) {
+    char text[5 * PATH_MAX];
+    probe_words w = {.out = text, .size = sizeof text};
+    add_exec(&w, code, command);
+    if (ears->fd >= 0) {
+        add_place(&w, m);
+        probe_audience_tell(ears, text);
+    } else { /* also with --quiet */
+        const probe_audience anyone = {
+            .fd = 2, .may_hang = probe_descriptors_kind(2) == PROBE_DESCRIPTOR_FILE};
+        probe_audience_tell(&anyone, text);
     }
 }
 
@@ -98,19 +116,18 @@ static void recollect(const probe_measurement *m, probe_last_words *words) {
 
 void probe_conclude(const probe_measurement *m, const probe_audience *ears,
                     probe_last_words *words) {
-    char text[4 * PATH_MAX];
-    if (ears->fd >= 0 && !probe_audience_takes_a_line(ears->fd)) {
-        return; /* a reader that has stopped reading is not waited for */
+    char text[5 * PATH_MAX] = "";
+    probe_words w = {.out = text, .size = sizeof text};
+    if (ears->fd < 0) {
+        return;
     }
     if (ears->summary) {
         probe_report_format(m, ears->unicode, text, sizeof text);
-        (void)probe_say(ears->fd, text);
     } else {
-        probe_conclude_place(m, ears);
+        add_place(&w, m);
     }
     recollect(m, words);
-    if (ears->fd >= 0 && probe_last_words_format(words, text, sizeof text) &&
-        probe_audience_takes_a_line(ears->fd)) {
-        (void)probe_say(ears->fd, text);
-    }
+    size_t used = strlen(text);
+    (void)probe_last_words_format(words, text + used, sizeof text - used); /* none: untouched */
+    probe_audience_tell(ears, text);
 }

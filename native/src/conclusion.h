@@ -13,8 +13,9 @@ int probe_exec_status(int code);
 /* Says why command could not be executed, and returns the exit status for it. */
 int probe_explain_exec(int fd, int code, const char *command);
 
-/* One line if the trace, or its copy, is not where it should be. */
-void probe_conclude_place(const probe_measurement *m, const probe_audience *ears);
+/* The same after the final trace, to whoever listens, and one line if that is not in its place. */
+void probe_conclude_unexecuted(const probe_measurement *m, const probe_audience *ears, int code,
+                               const char *command);
 
 /* After the final trace. words: what is known of the end beside the measurement. */
 void probe_conclude(const probe_measurement *m, const probe_audience *ears,

@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -21,10 +23,26 @@ static void close_range_quietly(int from, int to) {
     }
 }
 
+/* As the kernel calls it: "socket:[77]", "/dev/pts/3", "/home/log". A stat would ask the file
+ * system. */
+probe_descriptor_kind probe_descriptors_kind(int fd) {
+    char path[32], target[8] = "";
+    if (fcntl(fd, F_GETPIPE_SZ) >= 0) {
+        return PROBE_DESCRIPTOR_STREAM; /* also one that has a name */
+    }
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    if (readlink(path, target, sizeof target - 1) <= 0 || target[0] != '/') {
+        return PROBE_DESCRIPTOR_STREAM;
+    }
+    return strncmp(target, "/dev/", 5) == 0 ? PROBE_DESCRIPTOR_DEVICE : PROBE_DESCRIPTOR_FILE;
+}
+
 void probe_descriptors_keep(const int *kept, size_t count) {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int fd = 0; fd <= 2 && null >= 0; fd++) {
-        (void)dup2(null, fd);
+        if (probe_descriptors_kind(fd) != PROBE_DESCRIPTOR_FILE) {
+            (void)dup2(null, fd);
+        }
     }
     for (int from = 3;;) {
         int next = INT_MAX;

@@ -6,8 +6,17 @@
 #include <stddef.h>
 #include <sys/resource.h>
 
+typedef enum {
+    PROBE_DESCRIPTOR_STREAM, /* a pipe, a socket: somebody may wait for its end; or closed */
+    PROBE_DESCRIPTOR_DEVICE, /* below /dev */
+    PROBE_DESCRIPTOR_FILE,   /* of any file system: to write, stat, poll or close it may hang */
+} probe_descriptor_kind;
+
+/* Asks no file system but /proc. */
+probe_descriptor_kind probe_descriptors_kind(int fd);
+
 /* Closes every descriptor from 3 on but those in kept (any order, negative ones are none), and
- * points 0, 1 and 2 at /dev/null. */
+ * points 0, 1 and 2 at /dev/null unless they are files: for their end nobody waits. */
 void probe_descriptors_keep(const int *kept, size_t count);
 
 /* Raises the limit of descriptors to what a measurement can make use of, or as far as it goes. */

@@ -35,13 +35,12 @@ static bool find_helper(char *path, size_t size) {
     return name != NULL && snprintf(name + 1, left, "gpu-probe-nvml") < (int)left;
 }
 
-/* The command has its own copies of everything inherited. Ours must go, but for what is in use: a
- * pipe's reader waits for the last writer, a lock for its last holder. */
+/* Inherited descriptors are the command's now. Ours must go, but for what is in use: a pipe's
+ * reader waits for the last writer, a lock for its last holder. */
 static void drop_inherited(const probe_measurement *m, const probe_audience *ears) {
-    enum { PLACES = 5 };
+    enum { PLACES = 3 };
     int kept[PLACES + PROBE_SAMPLER_DESCRIPTORS] = {ears->fd, m->place.file.directory,
-                                                    m->place.local.directory,
-                                                    m->place.copy.directory, m->place.mark};
+                                                    m->place.mark};
     size_t count =
         PLACES + probe_sampler_descriptors(&m->sampler, kept + PLACES, PROBE_SAMPLER_DESCRIPTORS);
     probe_descriptors_keep(kept, count);
@@ -175,12 +174,11 @@ static probe_outcome outcome_of(int status) {
 static int give_up(probe_measurement *m, probe_audience ears, int code, const char *command) {
     const probe_outcome outcome = {
         .exited = true, .exit_status = probe_exec_status(code), .unexecuted = strerror(code)};
-    int status = probe_explain_exec(ears.fd >= 0 ? ears.fd : 2, code, command);
     probe_measurement_unexecuted(m);
     probe_measurement_finish(m, probe_clock_mono_ns(), &outcome);
-    probe_conclude_place(m, &ears);
+    probe_conclude_unexecuted(m, &ears, code, command);
     probe_measurement_close(m);
-    return status;
+    return outcome.exit_status;
 }
 
 /* m: zeroes. */

@@ -5,9 +5,14 @@
 #include "publish.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 /* How long a finished task may be kept waiting for the driver's last samples. */
 static const int gpu_wait_ms = 200;
+
+/* And a task that has not started for the place of its trace. */
+static const int place_wait_ms = 1000;
 
 static void open_timeline(probe_measurement *m) {
     if (!m->config.timeline || m->place.file.directory < 0) {
@@ -23,20 +28,42 @@ static bool is_wrapper(const probe_measurement *m) {
     return m->config.scope == PROBE_SCOPE_DESCENDANTS;
 }
 
-static void open_place(probe_measurement *m) {
+/* The current directory answers, or the task would not have come so far. Any other may not, and a
+ * child looks at it. */
+static bool looks_apart(const probe_measurement *m) {
+    const probe_measurement_config *config = &m->config;
+    return is_wrapper(m) && (config->trace_file != NULL || strcmp(config->workdir, ".") != 0);
+}
+
+static pid_t open_place(probe_measurement *m) {
     const probe_trace_place_config place = {
         .workdir = m->config.workdir,
         .trace_file = m->config.trace_file,
-        .copy_to = m->config.copy_to,
         .run_id = m->trace.run_id,
         .proc_root = "/proc",
+        .pid = getpid(),
         .may_nest = is_wrapper(m),
     };
-    probe_trace_place_open(&m->place, &place);
+    pid_t left = 0;
+    probe_trace_aside_none(&m->copy);
+    probe_trace_aside_none(&m->checkpoints);
+    if (looks_apart(m)) {
+        probe_trace_place_open_within(&m->place, &place, place_wait_ms, &left);
+    } else {
+        probe_trace_place_open(&m->place, &place);
+    }
     m->file_error = m->place.error;
     m->trace.job = &m->place.job;
     m->trace.within = m->place.within;
-    probe_trace_writer_open(&m->writer, probe_trace_place_deliver, &m->place, NULL);
+    probe_trace_writer_open(&m->writer, probe_trace_place_deliver,
+                            m->place.may_hang ? m->config.start_writer : NULL);
+    if (m->config.copy_to != NULL) {
+        probe_trace_aside_copy(&m->copy, &place, m->config.copy_to, m->config.start_writer);
+    }
+    if (m->place.uploads) {
+        probe_trace_aside_checkpoints(&m->checkpoints, &place, m->config.start_writer);
+    }
+    return left;
 }
 
 bool probe_measurement_open(probe_measurement *m, const probe_measurement_config *config) {
@@ -51,7 +78,7 @@ bool probe_measurement_open(probe_measurement *m, const probe_measurement_config
     m->awaited = m->abandoned = false;
     probe_trace_make_run_id(m->trace.run_id);
     m->random = strtoull(m->trace.run_id + 16, NULL, 16);
-    open_place(m);
+    pid_t left = open_place(m);
     if (m->place.nested) {
         return false;
     }
@@ -69,6 +96,7 @@ bool probe_measurement_open(probe_measurement *m, const probe_measurement_config
         .max_descriptors = config->max_descriptors,
     };
     probe_sampler_open(&m->sampler, &sampler);
+    m->sampler.excluded[PROBE_EXCLUDED_LATE] = left;
     m->oom_kills = m->sampler.cgroup.last.value[PROBE_CG_MEMORY_OOM_KILLS];
     return true;
 }
@@ -100,21 +128,20 @@ void probe_measurement_entered(probe_measurement *m, const int errors[PROBE_OWN_
 
 static void settle(probe_measurement *m) {
     probe_sampler_settle(&m->sampler);
-    if (m->config.workdir == NULL || realpath(m->config.workdir, m->workdir) == NULL) {
-        m->workdir[0] = '\0';
+    if (!looks_apart(m)) {
+        probe_trace_place_name_workdir(&m->place);
     }
-    m->trace.workdir = m->workdir;
+    m->trace.workdir = m->place.workdir;
     probe_trace_place_sign(&m->place, &m->sampler.host);
-    if (m->config.start_writer != NULL && probe_trace_place_may_hang(&m->place)) {
-        probe_trace_writer_open(&m->writer, probe_trace_place_deliver, &m->place,
-                                m->config.start_writer);
-        m->sampler.excluded[PROBE_EXCLUDED_WRITER] = m->writer.pid;
-    }
+    probe_trace_aside_sign(&m->copy, &m->sampler.host);
+    probe_trace_aside_sign(&m->checkpoints, &m->sampler.host);
 }
 
 void probe_measurement_begin(probe_measurement *m) {
     probe_sampler_step(&m->sampler, probe_clock_mono_ns());
     settle(m);
+    (void)probe_trace_writer_start(&m->writer, &m->place);
+    m->sampler.excluded[PROBE_EXCLUDED_WRITER] = m->writer.pid;
     if (m->config.helper_path != NULL) {
         const probe_gpu_config gpu = {
             .helper_path = m->config.helper_path,
@@ -219,23 +246,35 @@ void probe_measurement_finish(probe_measurement *m, int64_t end_ns, const probe_
 }
 
 bool probe_measurement_owns(const probe_measurement *m, pid_t pid) {
-    return pid > 0 && (pid == m->gpu.pid || pid == m->writer.pid ||
-                       pid == m->sampler.excluded[PROBE_EXCLUDED_WATCHER]);
+    for (size_t i = 0; pid > 0 && i < PROBE_EXCLUDED; i++) {
+        if (m->sampler.excluded[i] == pid) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void lose(probe_trace_writer *writer, pid_t pid) {
+    if (writer->pid == pid) {
+        probe_trace_writer_lost(writer);
+        writer->pid = 0;
+    }
 }
 
 void probe_measurement_reaped(probe_measurement *m, pid_t pid, const struct rusage *usage,
                               const probe_proc_io *io) {
     probe_usage_exclude(&m->sampler.usage, usage, io);
+    for (size_t i = 0; i < PROBE_EXCLUDED; i++) {
+        if (m->sampler.excluded[i] == pid) {
+            m->sampler.excluded[i] = 0;
+        }
+    }
     if (pid == m->gpu.pid) {
         m->gpu.pid = 0;
-        m->sampler.excluded[PROBE_EXCLUDED_HELPER] = 0;
-    } else if (pid == m->sampler.excluded[PROBE_EXCLUDED_WATCHER]) {
-        m->sampler.excluded[PROBE_EXCLUDED_WATCHER] = 0;
-    } else {
-        probe_trace_writer_lost(&m->writer);
-        m->writer.pid = 0;
-        m->sampler.excluded[PROBE_EXCLUDED_WRITER] = 0;
     }
+    lose(&m->writer, pid);
+    lose(&m->copy.writer, pid);
+    lose(&m->checkpoints.writer, pid);
 }
 
 void probe_measurement_close(probe_measurement *m) {
@@ -244,8 +283,11 @@ void probe_measurement_close(probe_measurement *m) {
     probe_timeline_feed_close(m->timeline);
     m->timeline = NULL;
     probe_sampler_close(&m->sampler);
-    m->abandoned = !probe_trace_writer_close(&m->writer);
-    if (!m->abandoned) {
+    bool idle = probe_trace_writer_close(&m->writer);
+    if (idle) {
         probe_trace_place_close(&m->place);
     }
+    bool copied = probe_trace_aside_close(&m->copy);
+    bool kept = probe_trace_aside_close(&m->checkpoints);
+    m->abandoned = !idle || !copied || !kept;
 }

@@ -8,6 +8,7 @@
 #include "sampler.h"
 #include "timeline_feed.h"
 #include "trace.h"
+#include "trace_aside.h"
 #include "trace_place.h"
 #include "trace_writer.h"
 #include <limits.h>
@@ -45,6 +46,8 @@ typedef struct {
     probe_gpu_reader gpu;
     probe_trace_place place;
     probe_trace_writer writer;
+    probe_trace_aside copy;
+    probe_trace_aside checkpoints; /* where each write to the place is an upload */
     probe_trace trace;             /* as of the last checkpoint or the end */
     probe_timeline_feed *timeline; /* NULL: none */
     char timeline_note[192];       /* why there is none, or no newer one */
@@ -56,14 +59,14 @@ typedef struct {
     probe_error file_error; /* why there is no trace, or no newer one */
     char alive_note[112];
     char unexecuted_note[128];
-    char workdir[PATH_MAX]; /* absolute; empty: there is none */
     size_t json_length;
     char json[PROBE_TRACE_SIZE]; /* the trace as text */
 } probe_measurement;
 
-/* Opens the place of the trace and takes the baselines: what must be done before the task starts.
- * Without a place for the trace, everything else goes on. False: a wrapper that this one runs in
- * writes this very trace, and there is nothing to measure; close it. */
+/* Opens the place of the trace and takes the baselines: what must be done before the task starts. A
+ * place that was named is waited for one second at most. Without a place for the trace, everything
+ * else goes on. False: a wrapper that this one runs in writes this very trace, and there is nothing
+ * to measure; close it. */
 bool probe_measurement_open(probe_measurement *m, const probe_measurement_config *config);
 
 /* The task starts now. */

@@ -56,6 +56,11 @@ static void note_timeline(probe_measurement *m, const probe_error *error) {
     }
 }
 
+/* Whether this trace is a checkpoint that should not be an upload. */
+static bool keeps_aside(probe_measurement *m) {
+    return !m->trace.final && probe_trace_aside_works(&m->checkpoints);
+}
+
 /* Brings the timeline up to date with the trace's figures, and the text of it into the parcel, to
  * be unmapped: it is needed every half minute. Where it can be written at once it is, so that the
  * trace can tell of a failure. Returns the size of the mapping. */
@@ -80,7 +85,7 @@ static size_t pack_timeline(probe_measurement *m, int64_t elapsed_ns, probe_trac
     } else {
         parcel->timeline = text;
         parcel->timeline_length = length;
-        if (m->writer.desk == NULL) {
+        if (m->writer.start == NULL && !keeps_aside(m)) {
             const probe_trace_parcel alone = {
                 .timeline = text, .timeline_length = length, .final = parcel->final};
             (void)probe_trace_writer_send(&m->writer, &m->place, &alone, 0);
@@ -92,6 +97,47 @@ static size_t pack_timeline(probe_measurement *m, int64_t elapsed_ns, probe_trac
     return size;
 }
 
+static void send_to_place(probe_measurement *m, const probe_trace_parcel *parcel, int wait_ms) {
+    bool answered = probe_trace_writer_send(&m->writer, &m->place, parcel, wait_ms);
+    m->file_error = m->place.error;
+    if (wait_ms > 0 && !answered) {
+        m->file_error = (probe_error){0};
+        (void)probe_fail_detail(&m->file_error, PROBE_E_SYSCALL, ETIMEDOUT,
+                                "the trace cannot be written", m->place.file.path);
+    }
+}
+
+static int left_ms(int64_t deadline_ns) {
+    int64_t left_ns = deadline_ns - probe_clock_mono_ns();
+    return left_ns > 0 ? (int)(left_ns / PROBE_NS_PER_MS) + 1 : 1;
+}
+
+/* To the place and beside it, all in the same time: the copy's writer is at work while the place is
+ * waited for. */
+static void deliver(probe_measurement *m, const probe_trace_parcel *parcel) {
+    int wait_ms = parcel->final || m->awaited ? file_wait_ms : 0;
+    int64_t deadline_ns = probe_clock_mono_ns() + wait_ms * PROBE_NS_PER_MS;
+    bool handed = probe_trace_aside_send(&m->copy, parcel, 0);
+    if (keeps_aside(m)) {
+        (void)probe_trace_aside_send(&m->checkpoints, parcel, 0);
+    } else if (m->place.file.directory >= 0) {
+        send_to_place(m, parcel, wait_ms);
+    }
+    if (wait_ms > 0 && handed) {
+        probe_trace_aside_settle(&m->copy, left_ms(deadline_ns));
+    } else if (wait_ms > 0) {
+        (void)probe_trace_aside_send(&m->copy, parcel, left_ms(deadline_ns));
+    }
+    bool any = m->checkpoints.wanted &&
+               (m->checkpoints.writer.busy || m->checkpoints.place.file.path[0] != '\0');
+    if (parcel->final && any && m->file_error.status == PROBE_OK) {
+        (void)probe_trace_aside_send(&m->checkpoints, parcel, left_ms(deadline_ns));
+    }
+    m->sampler.excluded[PROBE_EXCLUDED_WRITER] = m->writer.pid;
+    m->sampler.excluded[PROBE_EXCLUDED_COPY] = m->copy.writer.pid;
+    m->sampler.excluded[PROBE_EXCLUDED_CHECKPOINTS] = m->checkpoints.writer.pid;
+}
+
 /* Writes the trace as it is filled. */
 static void send_parcel(probe_measurement *m, probe_trace_parcel *parcel) {
     if (probe_trace_to_json(&m->trace, m->json, sizeof m->json, &m->json_length) != PROBE_OK) {
@@ -99,20 +145,9 @@ static void send_parcel(probe_measurement *m, probe_trace_parcel *parcel) {
         (void)probe_fail(&m->file_error, PROBE_E_OVERFLOW, 0, "the trace does not fit its buffer");
         return;
     }
-    if (!probe_trace_place_any(&m->place)) {
-        return;
-    }
     parcel->trace = m->json;
     parcel->trace_length = m->json_length;
-    int wait_ms = parcel->final || m->awaited ? file_wait_ms : 0;
-    bool answered = probe_trace_writer_send(&m->writer, &m->place, parcel, wait_ms);
-    m->file_error = m->place.error;
-    if (wait_ms > 0 && !answered) {
-        m->file_error = (probe_error){0};
-        (void)probe_fail_detail(&m->file_error, PROBE_E_SYSCALL, ETIMEDOUT,
-                                "the trace cannot be written", m->place.file.path);
-        m->place.copy_error = m->file_error;
-    }
+    deliver(m, parcel);
 }
 
 /* Fills the trace with the figures as of now_ns. */
@@ -195,14 +230,15 @@ void probe_publish(probe_measurement *m, int64_t now_ns) {
 /* By a process of its own, whatever the file system: to find out which it is may hang as well. */
 void probe_publish_rescue(probe_measurement *m) {
     probe_trace_place *place = &m->place;
-    if (place->copy.directory >= 0 && place->copy_error.status == PROBE_OK) {
-        memcpy(place->elsewhere, place->copy.path, sizeof place->elsewhere);
+    const probe_trace_place *copy = &m->copy.place;
+    if (m->copy.wanted && copy->written && copy->error.status == PROBE_OK) {
+        memcpy(place->elsewhere, copy->file.path, sizeof place->elsewhere);
         return;
     }
     const probe_trace_parcel parcel = {
         .trace = m->json, .trace_length = m->json_length, .final = true};
     probe_trace_writer rescuer;
-    probe_trace_writer_open(&rescuer, probe_trace_place_rescue, place, probe_trace_writer_process);
+    probe_trace_writer_open(&rescuer, probe_trace_place_rescue, probe_trace_writer_process);
     (void)probe_trace_writer_send(&rescuer, place, &parcel, rescue_wait_ms);
     (void)probe_trace_writer_close(&rescuer);
 }

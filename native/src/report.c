@@ -3,6 +3,7 @@
 #include "gpu_reader.h"
 #include "gpu_summary.h"
 #include "words.h"
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -189,11 +190,21 @@ static void add_energy_line(probe_words *w, const probe_gpu_snapshot *gpu) {
 }
 
 static void add_file_error(probe_words *w, const probe_measurement *m) {
+    const probe_error *error = &m->file_error;
+    const char *workdir = m->config.workdir;
+    const char *cause = error->status == PROBE_E_SYSCALL ? strerror(error->sys_errno) : error->what;
+    bool here = workdir != NULL && strcmp(workdir, ".") == 0;
     bool moved = m->place.elsewhere[0] != '\0';
-    probe_words_add(w, "%s: %s%s%s%s%s\n", m->file_error.what, m->file_error.detail,
-                    m->file_error.sys_errno != 0 ? ": " : "",
-                    m->file_error.sys_errno != 0 ? strerror(m->file_error.sys_errno) : "",
-                    moved ? "; it is in " : "; there is no final trace", m->place.elsewhere);
+    if (m->config.trace_file != NULL) {
+        probe_words_add(w, "--trace-file %s: %s", m->config.trace_file, cause);
+    } else if (m->place.file.directory < 0 && error->sys_errno == ENOENT && !here) {
+        probe_words_add(w, "--workdir %s does not exist; make it first", workdir);
+    } else {
+        probe_words_add(w, "no trace in %s/.fusion: %s",
+                        m->place.workdir[0] != '\0' ? m->place.workdir : workdir, cause);
+    }
+    probe_words_add(w, moved ? "; the trace is in %s\n" : "; there is no final trace%s\n",
+                    m->place.elsewhere);
 }
 
 static void add_trace_line(probe_words *w, const probe_measurement *m) {

@@ -11,7 +11,15 @@
 #include "usage.h"
 #include <stdint.h>
 
-enum { PROBE_EXCLUDED_HELPER, PROBE_EXCLUDED_WRITER, PROBE_EXCLUDED_WATCHER, PROBE_EXCLUDED };
+enum {
+    PROBE_EXCLUDED_HELPER,
+    PROBE_EXCLUDED_WRITER,
+    PROBE_EXCLUDED_COPY,        /* its writer */
+    PROBE_EXCLUDED_CHECKPOINTS, /* their writer */
+    PROBE_EXCLUDED_LATE,        /* looked at the trace's place, which did not answer */
+    PROBE_EXCLUDED_WATCHER,
+    PROBE_EXCLUDED
+};
 
 typedef struct {
     const char *proc_root; /* "/proc"; kept, not copied */

@@ -48,7 +48,9 @@ static bool set_name(probe_trace_place *place, probe_place_level level) {
         break;
     default:
         fits = probe_trace_name(name, sizeof name, stem, &place->job, host,
-                                level == PROBE_PLACE_UNIQUE ? getpid() : 0);
+                                level != PROBE_PLACE_UNIQUE ? 0
+                                : place->config.pid != 0    ? place->config.pid
+                                                            : getpid());
     }
     place->level = level;
     return fits && probe_trace_file_rename(&place->file, name) == PROBE_OK;

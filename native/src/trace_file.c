@@ -110,8 +110,10 @@ probe_status probe_trace_file_open(probe_trace_file *target, const char *workdir
     }
     struct stat there;
     if (lstat(file, &there) == 0 && !S_ISREG(there.st_mode)) {
-        return probe_fail_detail(error, PROBE_E_ARGUMENT, EEXIST,
-                                 "is no regular file and is left alone", file);
+        bool directory_there = S_ISDIR(there.st_mode);
+        return probe_fail_detail(
+            error, PROBE_E_ARGUMENT, directory_there ? EISDIR : EEXIST,
+            directory_there ? "is a directory" : "is no regular file and is left alone", file);
     }
     return open_named(target, directory, error);
 }

@@ -1,5 +1,6 @@
 #include "trace_place.h"
 
+#include "bounded.h"
 #include "clock.h"
 #include "file.h"
 #include "json_find.h"
@@ -12,11 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
-static const char *temporary_root(void) {
+const char *probe_trace_place_temporary_root(void) {
     const char *root = getenv("TMPDIR");
     return root != NULL && root[0] == '/' ? root : "/tmp";
 }
@@ -28,22 +30,6 @@ static bool on_fusion(const probe_trace_place *place) {
     return getenv("FUSION_WORK") != NULL ||
            (strncmp(place->file.path, "/fusion/", 8) == 0 && stat("/", &root) == 0 &&
             stat("/fusion", &mount) == 0 && root.st_dev != mount.st_dev);
-}
-
-static void open_local(probe_trace_place *place) {
-    char name[64];
-    probe_error ignored = {0}; /* then there is no checkpoint */
-    (void)snprintf(name, sizeof name, "gpu-probe.%s.json", place->config.run_id);
-    (void)probe_trace_file_open_in(&place->local, temporary_root(), name, &ignored);
-}
-
-static void open_copy(probe_trace_place *place) {
-    char name[64];
-    if (place->config.copy_to == NULL) {
-        return;
-    }
-    (void)snprintf(name, sizeof name, "%s.trace.json", place->config.run_id);
-    (void)probe_trace_file_open_in(&place->copy, place->config.copy_to, name, &place->copy_error);
 }
 
 /* Every writer holds a shared lock on the directory of its trace. False: no other one does, so
@@ -63,77 +49,24 @@ static bool may_be_shared(int directory) {
 
 /* An ancestor that has written its trace is known by it; one that is about to, by its mark. */
 static void look_for_ancestors(probe_trace_place *place) {
-    struct stat directory;
     probe_trace_ancestors found;
-    if (place->nested || fstat(place->file.directory, &directory) != 0) {
+    if (place->nested || fstat(place->file.directory, &place->at) != 0) {
         return;
     }
     if (may_be_shared(place->file.directory)) {
-        probe_trace_ancestors_find(place->config.proc_root, &directory, place->file.name, &found);
+        probe_trace_ancestors_find(place->config.proc_root, &place->at, place->file.name, &found);
         if (found.within[0] != '\0') {
             memcpy(place->within, found.within, sizeof place->within);
         }
         place->nested = place->config.may_nest && found.same_name;
     }
-    if (!place->nested) {
-        place->mark = probe_trace_mark(place->config.run_id, &directory, place->file.name);
-    }
 }
 
-/* All but the text of paths. */
-static void clear(probe_trace_place *place) {
-    const size_t from = offsetof(probe_trace_place, job);
-    probe_trace_file_none(&place->file);
-    probe_trace_file_none(&place->local);
-    probe_trace_file_none(&place->copy);
-    place->mark = -1;
-    memset((char *)place + from, 0, offsetof(probe_trace_place, elsewhere) - from);
-    place->elsewhere[0] = '\0';
-}
-
-void probe_trace_place_open(probe_trace_place *place, const probe_trace_place_config *config) {
-    clear(place);
-    place->config = *config;
-    probe_trace_job_read(&place->job);
-    if (config->workdir == NULL && config->trace_file == NULL) {
-        return;
+/* By the measuring process: its id is in the mark. */
+static void mark(probe_trace_place *place) {
+    if (place->at.st_nlink != 0 && !place->nested) {
+        place->mark = probe_trace_mark(place->config.run_id, &place->at, place->file.name);
     }
-    open_copy(place);
-    if (probe_trace_file_open(&place->file, config->workdir, config->trace_file, &place->error) !=
-        PROBE_OK) {
-        return;
-    }
-    memcpy(place->base, place->file.name, sizeof place->base);
-    bool fusion = config->trace_file == NULL && on_fusion(place);
-    if (config->trace_file == NULL && (place->job.rank[0] != '\0' || place->job.array[0] != '\0')) {
-        place->level = PROBE_PLACE_RANK;
-    } else if (fusion) {
-        place->level = PROBE_PLACE_BESIDE;
-    }
-    bool chosen = probe_trace_claim_choose(place);
-    look_for_ancestors(place);
-    if (!chosen && !place->nested) {
-        (void)probe_fail_detail(&place->error, PROBE_E_SYSCALL, EEXIST,
-                                "the trace cannot be written", place->file.path);
-    }
-    if (fusion && !place->nested) {
-        open_local(place);
-    }
-}
-
-void probe_trace_place_sign(probe_trace_place *place, const probe_host *host) {
-    char writer[PROBE_TRACE_WRITER_SIZE];
-    probe_trace_file *const files[] = {&place->file, &place->local, &place->copy};
-    probe_trace_stray_sign(host, writer);
-    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
-        if (files[i]->directory >= 0) {
-            probe_trace_file_sign(files[i], writer);
-        }
-    }
-}
-
-bool probe_trace_place_any(const probe_trace_place *place) {
-    return place->file.directory >= 0 || place->copy.directory >= 0;
 }
 
 static bool is_local(int directory) {
@@ -142,9 +75,6 @@ static bool is_local(int directory) {
     static const uint32_t local[] = {0xef53,     0x58465342, 0x9123683e, 0x01021994, 0x858458f6,
                                      0x794c7630, 0x2fc12fc1, 0xf2f52010, 0xca451a4e};
     struct statfs about;
-    if (directory < 0) {
-        return true;
-    }
     if (fstatfs(directory, &about) != 0) {
         return false;
     }
@@ -156,9 +86,99 @@ static bool is_local(int directory) {
     return false;
 }
 
-bool probe_trace_place_may_hang(const probe_trace_place *place) {
-    return !is_local(place->file.directory) || !is_local(place->copy.directory) ||
-           !is_local(place->local.directory);
+void probe_trace_place_none(probe_trace_place *place) {
+    const size_t from = offsetof(probe_trace_place, job);
+    place->config = (probe_trace_place_config){0};
+    probe_trace_file_none(&place->file);
+    place->mark = -1;
+    place->at.st_nlink = 0;
+    memset((char *)place + from, 0, offsetof(probe_trace_place, elsewhere) - from);
+    place->elsewhere[0] = place->workdir[0] = '\0';
+}
+
+/* All that a file system may keep waiting. */
+static void look(probe_trace_place *place, const probe_trace_place_config *config) {
+    probe_trace_place_none(place);
+    place->config = *config;
+    probe_trace_job_read(&place->job);
+    if (config->workdir == NULL && config->trace_file == NULL) {
+        return;
+    }
+    if (probe_trace_file_open(&place->file, config->workdir, config->trace_file, &place->error) !=
+        PROBE_OK) {
+        return;
+    }
+    memcpy(place->base, place->file.name, sizeof place->base);
+    place->may_hang = !is_local(place->file.directory);
+    place->uploads = config->trace_file == NULL && on_fusion(place);
+    if (config->trace_file == NULL && (place->job.rank[0] != '\0' || place->job.array[0] != '\0')) {
+        place->level = PROBE_PLACE_RANK;
+    } else if (place->uploads) {
+        place->level = PROBE_PLACE_BESIDE;
+    }
+    bool chosen = probe_trace_claim_choose(place);
+    look_for_ancestors(place);
+    if (!chosen && !place->nested) {
+        (void)probe_fail_detail(&place->error, PROBE_E_SYSCALL, EEXIST,
+                                "the trace cannot be written", place->file.path);
+    }
+}
+
+void probe_trace_place_open(probe_trace_place *place, const probe_trace_place_config *config) {
+    look(place, config);
+    mark(place);
+}
+
+void probe_trace_place_name_workdir(probe_trace_place *place) {
+    const char *workdir = place->config.workdir;
+    if (workdir == NULL || realpath(workdir, place->workdir) == NULL) {
+        place->workdir[0] = '\0';
+    }
+}
+
+static int look_shared(void *argument) {
+    probe_trace_place *shared = argument;
+    const probe_trace_place_config config = shared->config;
+    look(shared, &config);
+    probe_trace_place_name_workdir(shared);
+    return shared->file.directory;
+}
+
+static void fail_to_open(probe_trace_place *place, const probe_trace_place_config *config,
+                         int code) {
+    probe_trace_place_none(place);
+    place->config = *config;
+    probe_trace_job_read(&place->job);
+    (void)probe_fail_detail(&place->error, PROBE_E_SYSCALL, code, "the trace cannot be written",
+                            config->trace_file != NULL ? config->trace_file : config->workdir);
+}
+
+void probe_trace_place_open_within(probe_trace_place *place, const probe_trace_place_config *config,
+                                   int wait_ms, pid_t *left) {
+    *left = 0;
+    probe_trace_place *shared =
+        mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED) {
+        fail_to_open(place, config, errno);
+        return;
+    }
+    int directory = -1;
+    shared->config = *config;
+    int code = probe_bounded_run(look_shared, shared, NULL, 0, wait_ms, &directory, left);
+    if (code == 0) {
+        memcpy(place, shared, sizeof *place);
+        place->file.directory = directory;
+        mark(place);
+    } else {
+        fail_to_open(place, config, code);
+    }
+    (void)munmap(shared, sizeof *shared);
+}
+
+void probe_trace_place_sign(probe_trace_place *place, const probe_host *host) {
+    char writer[PROBE_TRACE_WRITER_SIZE];
+    probe_trace_stray_sign(host, writer);
+    probe_trace_file_sign(&place->file, writer);
 }
 
 static void deliver_timeline(probe_trace_place *place, const probe_trace_parcel *parcel) {
@@ -209,42 +229,24 @@ static void deliver_trace(probe_trace_place *place, const probe_trace_parcel *pa
     }
 }
 
-static void sweep(probe_trace_place *place) {
-    const probe_trace_file *const files[] = {&place->file, &place->local, &place->copy};
-    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
-        probe_trace_stray_remove(files[i]->directory, files[i]->writer, place->config.proc_root);
-    }
-    place->swept = true;
-}
-
 void probe_trace_place_deliver(probe_trace_place *place, const probe_trace_parcel *parcel) {
-    bool publish = place->file.directory >= 0 && (parcel->final || place->local.directory < 0);
-    if (publish && parcel->timeline != NULL) {
+    if (parcel->timeline != NULL) {
         deliver_timeline(place, parcel);
     }
     if (parcel->trace == NULL) {
         return;
     }
-    if (publish) {
-        deliver_trace(place, parcel);
-    } else if (place->local.directory >= 0) {
-        (void)probe_trace_file_write(&place->local, parcel->trace, parcel->trace_length, NULL);
-    }
-    if (parcel->final && place->local.directory >= 0 && place->error.status == PROBE_OK) {
-        (void)unlinkat(place->local.directory, place->local.name, 0);
-    }
-    if (place->copy.directory >= 0) {
-        place->copy_error = (probe_error){0};
-        (void)probe_trace_file_write(&place->copy, parcel->trace, parcel->trace_length,
-                                     &place->copy_error);
-    }
+    deliver_trace(place, parcel);
     if (!place->swept) {
-        sweep(place);
+        probe_trace_stray_remove(place->file.directory, place->file.writer,
+                                 place->config.proc_root);
+        place->swept = true;
     }
 }
 
 bool probe_trace_place_rescue_directory(char *path, size_t size) {
-    int n = snprintf(path, size, "%s/gpu-probe-%ld", temporary_root(), (long)geteuid());
+    int n = snprintf(path, size, "%s/gpu-probe-%ld", probe_trace_place_temporary_root(),
+                     (long)geteuid());
     return n > 0 && (size_t)n < size;
 }
 
@@ -274,8 +276,6 @@ void probe_trace_place_rescue(probe_trace_place *place, const probe_trace_parcel
 }
 
 void probe_trace_place_close(probe_trace_place *place) {
-    probe_trace_file_close(&place->local);
-    probe_trace_file_close(&place->copy);
     probe_trace_file_close(&place->file);
     if (place->mark >= 0) {
         (void)close(place->mark);

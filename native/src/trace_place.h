@@ -9,13 +9,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 
 typedef struct {
     const char *workdir;    /* NULL together with trace_file: nowhere */
     const char *trace_file; /* exactly this file; may be NULL */
-    const char *copy_to;    /* a directory for a copy under a unique name; may be NULL */
     const char *run_id;
     const char *proc_root;
+    pid_t pid;     /* of the measuring process, wherever this is looked at; 0: the caller's */
     bool may_nest; /* an ancestor that writes this very trace makes this measurement needless */
 } probe_trace_place_config;
 
@@ -29,9 +30,8 @@ typedef enum {
 typedef struct {
     probe_trace_place_config config; /* its strings are the caller's */
     probe_trace_file file;           /* its name is the one chosen last */
-    probe_trace_file local;          /* checkpoints, where each write to the place is an upload */
-    probe_trace_file copy;
-    int mark; /* descriptor by which wrappers within this one recognize it; -1: none */
+    int mark;       /* descriptor by which wrappers within this one recognize it; -1: none */
+    struct stat at; /* the directory of file, if there is one */
     probe_trace_job job;
     probe_place_level level;
     bool seen_any;     /* the file of that name may be replaced if it is still this one: */
@@ -40,13 +40,16 @@ typedef struct {
     bool written;      /* this measurement wrote it */
     bool tidied;       /* an earlier measurement's timeline has been looked for */
     bool swept;        /* what killed writers left has been removed */
+    bool may_hang;     /* its file system may leave a write without an answer: it is not known to
+                          be local */
+    bool uploads;      /* each write is an upload: only the final trace should go here */
     bool nested;       /* with may_nest: nothing is to be measured, the ancestor does */
     char base[256];    /* the plain name */
     char within[33];   /* run_id of an ancestor that measures this process too; empty: none */
     probe_error error; /* why there is no trace, or no newer one */
-    probe_error copy_error;
     probe_error timeline_error;
     char elsewhere[PATH_MAX]; /* where the final trace went instead; empty: nowhere */
+    char workdir[PATH_MAX];   /* config's, absolute; empty: there is none, or it is not known yet */
 } probe_trace_place;
 
 typedef struct {
@@ -55,22 +58,28 @@ typedef struct {
     bool final;
 } probe_trace_parcel;
 
+/* Nowhere, but for the text of paths. */
+void probe_trace_place_none(probe_trace_place *place);
+
 /* Never fails: without a place, error says why. */
 void probe_trace_place_open(probe_trace_place *place, const probe_trace_place_config *config);
+
+/* The same, and the next one, in a child that is waited for at most wait_ms: then the error is
+ * ETIMEDOUT. *left: that child, if it is still there, killed; 0: none. */
+void probe_trace_place_open_within(probe_trace_place *place, const probe_trace_place_config *config,
+                                   int wait_ms, pid_t *left);
+
+/* Looks up the absolute path of the working directory, which can wait until the task runs. */
+void probe_trace_place_name_workdir(probe_trace_place *place);
 
 /* Who writes here: this process, on host. Its temporary files can be told from a dead writer's from
  * now on, and those are removed with the first delivery. */
 void probe_trace_place_sign(probe_trace_place *place, const probe_host *host);
 
-/* Whether there is anywhere to write to. */
-bool probe_trace_place_any(const probe_trace_place *place);
+/* $TMPDIR, or /tmp. */
+const char *probe_trace_place_temporary_root(void);
 
-/* Whether one of its file systems may leave a write without an answer: anything that is not known
- * to be local. */
-bool probe_trace_place_may_hang(const probe_trace_place *place);
-
-/* Writes trace, timeline and copy, and sets the three errors. A final trace that has found its
- * place makes the local checkpoint needless: it is removed. */
+/* Writes trace and timeline, and sets the two errors. */
 void probe_trace_place_deliver(probe_trace_place *place, const probe_trace_parcel *parcel);
 
 /* The final trace has found no place: writes it to $TMPDIR/gpu-probe-UID (or below /tmp), and then

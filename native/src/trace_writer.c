@@ -50,8 +50,7 @@ int probe_trace_writer_process(struct probe_trace_desk *desk, probe_trace_delive
                                int channel, pid_t *pid) {
     *pid = fork();
     if (*pid == 0) {
-        const int kept[] = {channel, desk->place.file.directory, desk->place.local.directory,
-                            desk->place.copy.directory};
+        const int kept[] = {channel, desk->place.file.directory, desk->place.mark};
         probe_descriptors_keep(kept, sizeof kept / sizeof kept[0]);
         serve(desk, deliver, channel);
         _exit(0);
@@ -71,30 +70,42 @@ void probe_trace_writer_serve(struct probe_trace_desk *desk, probe_trace_deliver
 }
 
 void probe_trace_writer_open(probe_trace_writer *writer, probe_trace_deliver deliver,
-                             const probe_trace_place *place, probe_trace_start start) {
+                             probe_trace_start start) {
+    *writer = (probe_trace_writer){.deliver = deliver, .start = start, .channel = -1};
+}
+
+bool probe_trace_writer_start(probe_trace_writer *writer, const probe_trace_place *place) {
     int ends[2];
-    *writer = (probe_trace_writer){.deliver = deliver, .channel = -1};
-    if (start == NULL) {
-        return;
+    if (writer->desk != NULL || writer->start == NULL || writer->pid != 0) {
+        return writer->desk != NULL;
     }
     struct probe_trace_desk *desk = mmap(NULL, sizeof *desk, PROT_READ | PROT_WRITE,
                                          MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (desk == MAP_FAILED) {
-        return;
+        return false;
     }
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
         (void)munmap(desk, sizeof *desk);
-        return;
+        return false;
     }
     memcpy(&desk->place, place, sizeof *place);
-    if (start(desk, deliver, ends[1], &writer->pid) != 0) {
+    if (writer->start(desk, writer->deliver, ends[1], &writer->pid) != 0) {
         writer->pid = 0;
         (void)close(ends[0]);
         (void)munmap(desk, sizeof *desk);
-        return;
+        return false;
     }
     writer->desk = desk;
     writer->channel = ends[0];
+    return true;
+}
+
+/* The process is gone, and with it the parcel. */
+static void lose(probe_trace_writer *writer, probe_trace_place *place) {
+    probe_trace_writer_lost(writer); /* it will be reaped by whoever reaps */
+    place->error = (probe_error){0};
+    (void)probe_fail_detail(&place->error, PROBE_E_SYSCALL, EPIPE, "the trace cannot be written",
+                            place->file.path[0] != '\0' ? place->file.path : place->config.workdir);
 }
 
 /* Waits for the answer to the parcel that is out. False: not within the time. */
@@ -115,10 +126,14 @@ static bool settle(probe_trace_writer *writer, probe_trace_place *place, int64_t
         if (read(writer->channel, &byte, 1) == 1) {
             memcpy(place, &writer->desk->place, sizeof *place);
         } else {
-            probe_trace_writer_lost(writer); /* it will be reaped by whoever reaps */
+            lose(writer, place);
         }
     }
     return true;
+}
+
+bool probe_trace_writer_settle(probe_trace_writer *writer, probe_trace_place *place, int wait_ms) {
+    return settle(writer, place, probe_clock_mono_ns() + wait_ms * PROBE_NS_PER_MS);
 }
 
 static void put(struct probe_trace_desk *desk, const probe_trace_parcel *parcel) {
@@ -144,14 +159,17 @@ bool probe_trace_writer_send(probe_trace_writer *writer, probe_trace_place *plac
     if (writer->desk != NULL && !settle(writer, place, deadline_ns)) {
         return false;
     }
-    if (writer->desk == NULL) {
+    if (writer->start == NULL) {
         writer->deliver(place, parcel);
+        return true;
+    }
+    if (!probe_trace_writer_start(writer, place)) {
+        lose(writer, place);
         return true;
     }
     put(writer->desk, parcel);
     if (send(writer->channel, "", 1, MSG_NOSIGNAL) != 1) {
-        probe_trace_writer_lost(writer);
-        writer->deliver(place, parcel);
+        lose(writer, place);
         return true;
     }
     writer->busy = true;

@@ -20,10 +20,13 @@ _LOOKUP, _FORGET, _GETATTR, _SETATTR, _OPEN, _READ, _WRITE, _STATFS = 1, 2, 3, 4
 _RELEASE, _FLUSH, _INIT, _OPENDIR, _RELEASEDIR, _CREATE, _BATCH_FORGET = 18, 25, 26, 27, 29, 35, 42
 _MKDIR, _UNLINK, _RENAME = 9, 10, 12
 _SILENT = frozenset({_FORGET, _BATCH_FORGET, 36})
+# Without an answer to a flush, no process that has the file open can exit, wrapped or not.
+_UNAWAITED = _SILENT | {_INIT, _RELEASE, _RELEASEDIR, _FLUSH}
 
 
 class SlowMount:
-    """A mount in a thread of this process; `hang` is when it no longer answers whoever writes.
+    """A mount in a thread of this process; `hang` is when it no longer answers whoever writes,
+    `dead` when it answers nothing.
 
     It knows no links, no directories, and no renames with flags: like many network file systems.
 
@@ -34,6 +37,7 @@ class SlowMount:
     def __init__(self, directory: Path) -> None:
         self.files: dict[str, bytearray] = {}
         self.hang = threading.Event()
+        self.dead = threading.Event()
         self._nodes: dict[int, str] = {}
         self._held: list[int] = []
         self._directory = directory
@@ -66,6 +70,7 @@ class SlowMount:
     def release(self) -> None:
         """Answer again, and those who wait with an error."""
         self.hang.clear()
+        self.dead.clear()
         while self._held:
             self._reply(self._held.pop(), errno.EIO)
 
@@ -76,7 +81,8 @@ class SlowMount:
             except OSError:
                 return
             _, code, unique, node, *_ = _IN_HEADER.unpack_from(request)
-            if code in (_WRITE, _CREATE, _MKDIR) and self.hang.is_set():
+            hangs = self.hang.is_set() and code in (_WRITE, _CREATE, _MKDIR)
+            if hangs or (self.dead.is_set() and code not in _UNAWAITED):
                 self._held.append(unique)
             elif code not in _SILENT:
                 self._reply(unique, self._answer(code, node, request[_IN_HEADER.size :]))

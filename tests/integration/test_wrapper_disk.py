@@ -149,7 +149,7 @@ def test_a_rescue_that_hangs_too_delays_the_end_by_one_second_more(
     assert done.returncode == 5
     assert 2.9 < elapsed < 4.5
     assert "timed out" in done.stderr
-    assert "it is in" not in done.stderr
+    assert "the trace is in" not in done.stderr
 
 
 @pytest.mark.parametrize("since", ["start", "end"])
@@ -175,3 +175,34 @@ def test_a_hung_file_system_delays_the_end_by_two_seconds(
         assert json.loads(bytes(slow.files["t.json"]))["probe"]["state"] == "running"
     assert str(rescued(spare)) in err
     assert json.loads(rescued(spare).read_bytes())["probe"]["exit"] == 5
+
+
+def test_what_is_said_of_a_trace_without_a_place(wrapper: Wrapper, spare: Path) -> None:
+    missing = wrapper.directory / "missing"
+    file = wrapper.directory / "file"
+    file.write_text("")
+    for options, words in [
+        (["--trace-file", "/tmp"], "--trace-file /tmp: is a directory"),
+        (["--workdir", str(missing)], f"--workdir {missing} does not exist; make it first"),
+        (["--workdir", str(file)], f"no trace in {file}/.fusion: Not a directory"),
+    ]:
+        done = wrapper.run("sh", "-c", "exit 3", options=options, TMPDIR=str(spare))
+        assert done.returncode == 3
+        trace = rescued(spare)
+        assert done.stderr == f"gpu-probe: {words}; the trace is in {trace}\n"
+        trace.unlink()
+
+
+def test_a_relative_place_is_said_in_full(wrapper: Wrapper, spare: Path) -> None:
+    (wrapper.directory / ".fusion").write_text("")
+    command = [*wrapper.entry, "--", "true"]
+    done = subprocess.run(
+        command,
+        cwd=wrapper.directory,
+        env=os.environ | {"TMPDIR": str(spare)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    words = f"gpu-probe: no trace in {wrapper.directory}/.fusion: Not a directory"
+    assert done.stderr == f"{words}; the trace is in {rescued(spare)}\n"

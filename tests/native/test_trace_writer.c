@@ -27,9 +27,9 @@ static probe_trace_place place;
 
 static probe_trace_writer start(bool apart) {
     probe_trace_writer writer;
-    place = (probe_trace_place){.file.directory = -1, .local.directory = -1, .copy.directory = -1};
-    probe_trace_writer_open(&writer, deliver_slowly, &place,
-                            apart ? probe_trace_writer_process : NULL);
+    place = (probe_trace_place){.file.directory = -1};
+    probe_trace_writer_open(&writer, deliver_slowly, apart ? probe_trace_writer_process : NULL);
+    CHECK(probe_trace_writer_start(&writer, &place) == apart);
     CHECK((writer.pid != 0) == apart);
     return writer;
 }
@@ -82,15 +82,39 @@ static void a_write_that_hangs_delays_the_end_by_a_bounded_time(bool earlier) {
     (void)waitpid(pid, NULL, 0);
 }
 
-static void a_killed_process_is_replaced_by_own_hands(void) {
+static void kill_process(probe_trace_writer *writer) {
+    (void)kill(writer->pid, SIGKILL);
+    siginfo_t ended;
+    CHECK_INT(waitid(P_PID, (id_t)writer->pid, &ended, WEXITED | WNOWAIT), 0);
+}
+
+static void reap(probe_trace_writer *writer) {
+    CHECK(waitpid(writer->pid, NULL, 0) == writer->pid);
+    probe_trace_writer_lost(writer);
+    writer->pid = 0;
+}
+
+static void a_killed_process_is_replaced(void) {
     probe_trace_writer writer = start(true);
-    CHECK(send_text(&writer, "0 first", false));
-    sleep_ms(50);
-    (void)kill(writer.pid, SIGKILL);
-    (void)waitpid(writer.pid, NULL, 0);
-    CHECK(send_text(&writer, "0 own", true));
-    CHECK_STR(place.elsewhere, "0 own");
-    writer.pid = 0;
+    CHECK(send_text(&writer, "0 first", true));
+    kill_process(&writer);
+    reap(&writer);
+    CHECK(send_text(&writer, "0 second", true));
+    CHECK_STR(place.elsewhere, "0 second");
+    CHECK(writer.pid != 0); /* not by own hands */
+    CHECK(probe_trace_writer_close(&writer));
+}
+
+/* It may still hang on its way out, and nobody may be started in its place or wait for it. */
+static void a_killed_process_that_is_not_reaped_is_an_error(bool amid_a_write) {
+    probe_trace_writer writer = start(true);
+    CHECK(send_text(&writer, amid_a_write ? "20000" : "0 first", !amid_a_write));
+    kill_process(&writer);
+    int64_t begin_ns = probe_clock_mono_ns();
+    CHECK(send_text(&writer, "20000", true));
+    CHECK(since_ms(begin_ns) < wait_ms);
+    CHECK_INT(place.error.sys_errno, EPIPE);
+    reap(&writer);
     CHECK(probe_trace_writer_close(&writer));
 }
 
@@ -100,6 +124,8 @@ int main(void) {
     a_checkpoint_is_not_waited_for();
     a_write_that_hangs_delays_the_end_by_a_bounded_time(false);
     a_write_that_hangs_delays_the_end_by_a_bounded_time(true);
-    a_killed_process_is_replaced_by_own_hands();
+    a_killed_process_is_replaced();
+    a_killed_process_that_is_not_reaped_is_an_error(false);
+    a_killed_process_that_is_not_reaped_is_an_error(true);
     return check_failures();
 }
