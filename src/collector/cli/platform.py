@@ -95,8 +95,9 @@ def _report(outcome: Outcome, directory: Path) -> int:
         _say(f"{outcome.mock} {verb} measured on the mock driver, and not sent")
         if not (outcome.sent or outcome.known or outcome.kept):
             raise SinkRejected("nothing to send: traces of the mock driver are refused")
-    _say_sent(outcome)
-    if outcome.failure is None:
+    if outcome.sent or outcome.failure is None:
+        _say_sent(outcome)
+    if outcome.failure is None or not outcome.kept:
         return 0
     kept = "1 task is" if outcome.kept == 1 else f"{outcome.kept} tasks are"
     later = f"{kept} kept in {directory}; send later with: gpu-bench send {directory}"

@@ -1,4 +1,4 @@
-"""Records to Seqera Platform by the Tower trace protocol, through a spool that outlives failures."""
+"""Records to Seqera Platform: the Tower trace protocol, and a spool that outlives failures."""
 
 from collector.platform.retry import RetryPolicy
 from collector.platform.settings import DEFAULT_ENDPOINT, Settings, read_settings
