@@ -97,9 +97,11 @@ def _report(outcome: Outcome, directory: Path) -> int:
             raise SinkRejected("nothing to send: traces of the mock driver are refused")
     if outcome.sent or outcome.failure is None:
         _say_sent(outcome)
-    if outcome.failure is None or not outcome.kept:
+    if outcome.failure is None:
         return 0
-    kept = "1 task is" if outcome.kept == 1 else f"{outcome.kept} tasks are"
+    kept = {0: "the end of the run is", 1: "1 task is"}.get(
+        outcome.kept, f"{outcome.kept} tasks are"
+    )
     later = f"{kept} kept in {directory}; send later with: gpu-bench send {directory}"
     if outcome.was_refused:
         raise PlatformUnreached(later)

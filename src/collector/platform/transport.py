@@ -137,8 +137,6 @@ def _exchange(pool: urllib3.PoolManager, request: _Request, limit_s: float) -> A
 
 def _no_answer(error: BaseException) -> NoAnswer:
     """Say why in words of our own: messages of libraries repeat addresses and object names."""
-    if isinstance(error, urllib3.exceptions.TimeoutError):
-        return NoAnswer("no answer in time")
     causes = list(_causes(error))
     for cause in causes:
         if isinstance(cause, ssl.SSLError):
@@ -152,6 +150,9 @@ def _no_answer(error: BaseException) -> NoAnswer:
     for cause in causes:
         if isinstance(cause, OSError) and cause.strerror:
             return NoAnswer(cause.strerror.lower())
+    # Last: to urllib3 a refused connection is a time-out too.
+    if isinstance(error, urllib3.exceptions.TimeoutError):
+        return NoAnswer("no answer in time")
     return NoAnswer("the connection broke before the whole answer had come")
 
 
