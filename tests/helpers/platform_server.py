@@ -109,15 +109,18 @@ class PlatformDouble:
         if wrong is not None:
             return 400, {"message": f"{made.call}: {wrong}"}
         if made.workflow_id is None:
-            if made.body.get("workflowId") not in (None, *self.runs):
-                return 400, {"message": "Unknown workflow"}
-            workflow_id = f"run{len(self.runs) + 1}"
-            self.runs[workflow_id] = Run()
-            return 200, {"workflowId": workflow_id, "watchUrl": "https://watch.example/1"}
+            return self._create(made)
         run = self.runs.get(made.workflow_id)
         if run is None:
             return 400, {"message": f"Unknown workflow Id={made.workflow_id}"}
         return getattr(self, f"_{made.call}")(run, made)  # type: ignore[no-any-return]
+
+    def _create(self, made: Call) -> tuple[int, dict[str, Any]]:
+        if made.body.get("workflowId") not in (None, *self.runs):
+            return 400, {"message": "Unknown workflow"}
+        workflow_id = f"run{len(self.runs) + 1}"
+        self.runs[workflow_id] = Run()
+        return 200, {"workflowId": workflow_id, "watchUrl": "https://watch.example/1"}
 
     def _begin(self, run: Run, made: Call) -> tuple[int, dict[str, Any]]:
         run.begun = True
@@ -166,7 +169,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_PUT(self) -> None:
         self._serve()
 
-    def log_message(self, format: str, *args: Any) -> None:
+    def log_message(self, format: str, *args: object) -> None:
         pass
 
     def _serve(self) -> None:
@@ -225,7 +228,7 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 64
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
+    def handle_error(self, request: object, client_address: object) -> None:
         """A client that has gone is no error of the double's."""
 
 

@@ -86,10 +86,25 @@ TASK: Mapping[str, Check] = {
     "status": lambda value: value in _STATUSES,
     **dict.fromkeys(("attempt", "cpus", "exit", "numSpotInterruptions"), integer(32)),
     **dict.fromkeys(
-        (
-            "disk duration invCtxt memory peakRss peakVmem rchar readBytes realtime rss syscr syscw"
-            " time vmem volCtxt wchar writeBytes"
-        ).split(),
+        [
+            "disk",
+            "duration",
+            "invCtxt",
+            "memory",
+            "peakRss",
+            "peakVmem",
+            "rchar",
+            "readBytes",
+            "realtime",
+            "rss",
+            "syscr",
+            "syscw",
+            "time",
+            "vmem",
+            "volCtxt",
+            "wchar",
+            "writeBytes",
+        ],
         integer(64),
     ),
     **dict.fromkeys(("pcpu", "pmem"), number),
@@ -128,15 +143,34 @@ WORKFLOW: Mapping[str, Check] = {
     "success": boolean,
     "exitStatus": integer(32),
 }
-WORKFLOW_REQUIRED = tuple(
-    "commandLine projectName runName sessionId submit userName workDir".split()
+WORKFLOW_REQUIRED = (
+    "commandLine",
+    "projectName",
+    "runName",
+    "sessionId",
+    "submit",
+    "userName",
+    "workDir",
 )
 
 _COUNTERS = dict.fromkeys(
-    (
-        "pending submitted running succeeded failed ignored cached aborted stored retries loadCpus"
-        " loadMemory peakRunning peakCpus peakMemory"
-    ).split(),
+    [
+        "pending",
+        "submitted",
+        "running",
+        "succeeded",
+        "failed",
+        "ignored",
+        "cached",
+        "aborted",
+        "stored",
+        "retries",
+        "loadCpus",
+        "loadMemory",
+        "peakRunning",
+        "peakCpus",
+        "peakMemory",
+    ],
     integer(64),
 )
 PROGRESS = shape(
@@ -158,10 +192,20 @@ METRICS = shape(
     {
         "process": text(255),
         **dict.fromkeys(
-            (
-                "cpu mem vmem time reads writes cpuUsage memUsage timeUsage gpuUsage gpuMemPeak"
-                " gpuMemAvg"
-            ).split(),
+            [
+                "cpu",
+                "mem",
+                "vmem",
+                "time",
+                "reads",
+                "writes",
+                "cpuUsage",
+                "memUsage",
+                "timeUsage",
+                "gpuUsage",
+                "gpuMemPeak",
+                "gpuMemAvg",
+            ],
             _RESOURCE,
         ),
     },

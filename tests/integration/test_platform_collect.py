@@ -30,7 +30,7 @@ def double(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Platform
         yield server
 
 
-def task(number: int, **parts: Any) -> Path:
+def task(number: int, **parts: Any) -> Path:  # noqa: ANN401 - those of task_directory
     identity = {"task_id": str(number), "name": f"p ({number})", "process": "p"}
     directory = Path("work") / f"{number:02x}" / f"{number:030x}"
     return task_directory(
