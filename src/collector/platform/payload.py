@@ -6,6 +6,8 @@ from collections.abc import Collection, Mapping
 from datetime import datetime, timezone
 from typing import Any
 
+import orjson
+
 from collector.record import TraceRecord
 from collector.units import float32
 
@@ -52,6 +54,7 @@ _GPU_DOUBLE = frozenset(
     {"pct", "peak", "pct_mem", "peak_mem", "avg_mem_bw_util", "peak_mem_bw_util"}
 )
 _GPU_TEXT = frozenset({"name", "driver"})
+_UNHELD = object()
 _LARGEST_DATE_MS = 253_402_300_799_999  # the year 9999
 
 
@@ -100,9 +103,9 @@ def gpu_metrics(block: Mapping[str, Any]) -> dict[str, Any]:
     held: dict[str, Any] = {}
     for key, value in block.items():
         kept = _gpu_value(key, value)
-        if kept is None and value is not None:
-            _LOG.debug("gpu.%s is %.60r, which that key cannot be; it is not sent", key, value)
-        if kept is not None or key not in _GPU_INT64 | _GPU_DOUBLE | _GPU_TEXT:
+        if kept is _UNHELD:
+            _LOG.debug("gpu.%s is %.60r, which it cannot be; it is not sent", key, value)
+        else:
             held[key] = kept
     return held
 
@@ -147,13 +150,24 @@ def _convert(name: str, value: object) -> object:
 
 
 def _gpu_value(key: str, value: object) -> object:
+    """Return a value as it is sent, or `_UNHELD` for one that must not be."""
     if key in _GPU_INT64:
-        return _integer(value, bits=64)
-    if key in _GPU_DOUBLE:
-        return _double(value)
-    if key in _GPU_TEXT:
-        return value if isinstance(value, str) else None
-    return value
+        kept: object = _integer(value, bits=64)
+    elif key in _GPU_DOUBLE:
+        kept = _double(value)
+    elif key in _GPU_TEXT:
+        kept = value if isinstance(value, str) else None
+    else:
+        return value if _can_be_encoded(value) else _UNHELD
+    return _UNHELD if kept is None else kept
+
+
+def _can_be_encoded(value: object) -> bool:
+    try:
+        orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        return False
+    return True
 
 
 def _integer(value: object, *, bits: int) -> int | None:

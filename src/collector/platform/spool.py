@@ -90,7 +90,8 @@ class Spool:
         """
         with _translated(directory):
             if new is not None:
-                (directory / "pending").mkdir(parents=True, exist_ok=True, mode=0o700)
+                directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+                (directory / "pending").mkdir(exist_ok=True, mode=0o700)
             elif not (directory / _RUN_FILE).exists():
                 raise SinkRejected(f"{directory} is no spool: there is no {_RUN_FILE} in it")
             lock = _lock(directory / "lock")

@@ -1,0 +1,87 @@
+"""Ten thousand tasks and a server that fails one call in twenty."""
+
+import random
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from collector.platform import PlatformSink, RetryPolicy, Settings, Spool, new_run
+from collector.record import TraceRecord
+from helpers.builders import gpu_block, record
+from helpers.platform_server import TOKEN, Fault, platform_double
+
+TASKS = 10_000
+FAULTS = (
+    Fault(status=503),
+    Fault(status=429),
+    Fault(status=500, after=True),
+    Fault(kind="drop"),
+    Fault(kind="drop", after=True),
+    Fault(kind="half"),
+    Fault(kind="half", after=True),
+)
+
+
+def end_of(number: int) -> str:
+    return ("COMPLETED", "COMPLETED", "FAILED", "ABORTED")[number % 4]
+
+
+def records() -> Iterator[TraceRecord]:
+    """Each task twice, as a running tree shows it: while it runs, and ended."""
+    for number in range(TASKS + 150):
+        if number < TASKS:
+            yield task(number, "RUNNING")
+        if number >= 150:
+            yield task(number - 150, end_of(number - 150))
+
+
+def task(number: int, status: str) -> TraceRecord:
+    fields = {
+        "hash": f"{number:08x}",
+        "name": f"p ({number})",
+        "process": f"p{number % 7}",
+        "workdir": f"/w/{number >> 120:02x}/{number:030x}",
+        "status": status,
+    }
+    return record(fields, gpu=gpu_block(pct=number % 101, serial=number))
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_10_000_tasks_and_a_call_in_twenty_that_fails_every_task_once_in_its_last_state(
+    tmp_path: Path, seed: int
+) -> None:
+    chance = random.Random(seed)
+    with platform_double() as double:
+        double.script = lambda _call, _number: (
+            chance.choice(FAULTS) if chance.random() < 0.05 else None
+        )
+        settings = Settings(endpoint=double.endpoint, token=TOKEN)
+        run = new_run("many", settings, command=["c"], directories=[tmp_path])
+        policy = RetryPolicy(delay_s=0.01)
+        with closing(Spool.open(tmp_path / "s", secret=TOKEN, new=run)) as spool:
+            sink = PlatformSink(spool, settings, policy=policy)
+            sink.write(records())
+            outcome = sink.finish()
+
+        assert outcome.failure is None
+        assert (outcome.sent, outcome.kept, outcome.rejected) == (TASKS, 0, 0)
+        tasks = double.run.tasks
+        assert len(tasks) == TASKS
+        assert set(double.run.ends.values()) == {1}
+        for sent in tasks.values():
+            number = int(sent["hash"], 16)
+            assert sent["status"] == end_of(number)
+            assert sent["gpuMetrics"]["serial"] == number
+        assert double.run.completed
+        failed = [made for made in double.calls if made.call == "progress"]
+        assert len(failed) > 100
+        assert max(len(made.body["tasks"]) for made in failed) == 100
+        progress = double.bodies("complete")[-1]["progress"]
+        assert (progress["succeeded"], progress["failed"], progress["aborted"]) == (
+            TASKS // 2,
+            TASKS // 4,
+            TASKS // 4,
+        )
+        assert len(double.run.metrics) == 7
