@@ -4,6 +4,7 @@ import shutil
 import socket
 import ssl
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +14,13 @@ import pytest
 
 from collector.cli import main
 from helpers.platform_server import TOKEN, Fault, PlatformDouble, platform_double
-from helpers.platform_tasks import COLLECT, SPOOL, TASKS, assert_all_arrived_once
+from helpers.platform_tasks import (
+    COLLECT,
+    SPOOL,
+    TASKS,
+    assert_all_arrived_once,
+    assert_no_token,
+)
 
 
 def test_a_server_that_is_not_there(
@@ -105,3 +112,99 @@ def self_signed(place: Path) -> Callable[[socket.socket], None]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     return lambda connection: context.wrap_socket(connection, server_side=True).close()
+
+
+def endless_headers(connection: socket.socket) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\n")
+    while True:
+        connection.sendall(b"X-Header: more\r\n" * 50)
+
+
+def endless_body(connection: socket.socket) -> None:
+    connection.recv(65536)
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n")
+    while True:
+        connection.sendall(b"x" * 65536)
+
+
+def reset(connection: socket.socket) -> None:
+    connection.recv(1)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+
+
+BEHAVIOURS: dict[str, Callable[[socket.socket], None]] = {
+    "closes": lambda connection: connection.close(),
+    "resets": reset,
+    "no HTTP": lambda connection: connection.sendall(b"\0\xff\x7fSSH-2.0-x\r\n\r\n"),
+    "bad status": lambda connection: connection.sendall(b"HTTP/1.1 2e2 OK\r\n\r\n"),
+    "endless headers": endless_headers,
+    "endless body": endless_body,
+    "bad chunk": lambda connection: connection.sendall(
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n"
+    ),
+    "bad gzip": lambda connection: connection.sendall(
+        b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}"
+    ),
+}
+
+
+@pytest.mark.parametrize("behave", BEHAVIOURS.values(), ids=BEHAVIOURS.keys())
+def test_sockets_that_misbehave_cost_no_task(
+    place: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    behave: Callable[[socket.socket], None],
+) -> None:
+    with misbehaving(behave) as port:
+        monkeypatch.setenv("TOWER_API_ENDPOINT", f"http://127.0.0.1:{port}")
+        assert main([*COLLECT, "--patience", "0"]) == 0
+    said = capsys.readouterr().err
+    assert said.count("\n") == 2
+    assert f"{TASKS} tasks are kept" in said
+    assert_no_token(place, said)
+    with platform_double() as server:
+        monkeypatch.setenv("TOWER_API_ENDPOINT", server.endpoint)
+        assert main(["send", str(SPOOL)]) == 0
+        assert_all_arrived_once(server)
+
+
+def test_a_proxy_sees_the_name_of_the_server_and_never_the_token(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    heard: list[bytes] = []
+
+    def refuse(connection: socket.socket) -> None:
+        heard.append(connection.recv(65536))
+        connection.sendall(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")
+
+    with misbehaving(refuse) as port:
+        for name in ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"):
+            monkeypatch.setenv(name, f"http://me:hunter2@127.0.0.1:{port}")
+        for name in ("NO_PROXY", "no_proxy"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv("TOWER_API_ENDPOINT", "https://tower.invalid")
+        assert main([*COLLECT, "--patience", "0"]) == 0
+        assert heard
+        assert all(request.startswith(b"CONNECT tower.invalid:443") for request in heard)
+        assert not any(TOKEN.encode() in request for request in heard)
+        said = capsys.readouterr().err
+        assert "hunter2" not in said
+        assert_no_token(place, said)
+
+        heard.clear()
+        with platform_double() as server:  # without encryption, a proxy could read the token
+            monkeypatch.setenv("TOWER_API_ENDPOINT", server.endpoint)
+            assert main(["send", str(SPOOL)]) == 0
+            assert_all_arrived_once(server)
+        assert heard == []
+
+
+def test_the_start_of_the_command_does_not_wait_for_what_only_the_platform_needs() -> None:
+    code = (
+        "import sys; from collector.cli import main\n"
+        "try: main(['collect', '--help'])\n"
+        "except SystemExit: pass\n"
+        "print(sorted({'urllib3', 'orjson', 'ssl', 'collector.platform'} & set(sys.modules)))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.splitlines()[-1] == "[]"

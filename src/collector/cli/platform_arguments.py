@@ -58,5 +58,5 @@ def _add_patience(parser: "argparse.ArgumentParser | argparse._ArgumentGroup") -
         "--patience",
         type=float,
         metavar="SECONDS",
-        help="how long a call is tried again before its tasks are kept (default: 300)",
+        help="how long a call is tried again before its tasks are kept (default: 60)",
     )

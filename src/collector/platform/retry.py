@@ -12,8 +12,9 @@ RETRIED = frozenset({429, 500, 502, 503, 504})
 class RetryPolicy:
     """Waits of `delay_s`, twice that and so on, at most `max_delay_s`, each `jitter` more or less.
 
-    No attempt begins later than `patience_s` after the first one, and none takes longer than
-    `attempt_s`, whatever the server does.
+    Nextflow's ten attempts take three minutes, for it loses what it gives up; what we
+    give up is kept. So no attempt begins later than `patience_s` after the first one, and
+    none takes longer than `attempt_s`, whatever the server does.
     """
 
     delay_s: float = 0.35
@@ -21,7 +22,7 @@ class RetryPolicy:
     max_delay_s: float = 90.0
     jitter: float = 0.25
     attempts: int = 10
-    patience_s: float = 300.0
+    patience_s: float = 60.0
     attempt_s: float = 60.0
 
 

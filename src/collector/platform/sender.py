@@ -46,7 +46,8 @@ class Sender:
         """Hand over what waits; with `at_once` it is kept without another try of sending it.
 
         Raises:
-            SinkRejected: the spool cannot be written.
+            SinkRejected: the spool cannot be written (not with `at_once`, when another error ends
+                everything already).
         """
         if at_once:
             self._stopping.set()
@@ -54,7 +55,7 @@ class Sender:
             self._closing = True
             self._changed.notify_all()
         self._thread.join()
-        if self._error is not None:
+        if self._error is not None and not at_once:
             raise self._error
 
     def _run(self) -> None:

@@ -98,10 +98,10 @@ class PlatformSink:
         try:
             for record in records:
                 handed += self._hand_over(record, sender)
+            sender.close()
         except BaseException:
             sender.close(at_once=True)
             raise
-        sender.close()
         return handed
 
     def finish(self) -> Outcome:

@@ -131,7 +131,7 @@ def _exchange(pool: urllib3.PoolManager, request: _Request, limit_s: float) -> A
         finally:
             response.close()  # a connection whose answer was read to its end is kept all the same
         return Answer(status=response.status, headers=dict(response.headers), body=data)
-    except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
+    except Exception as error:  # this is the end of a thread: nobody else would hear of it
         return _no_answer(error)
 
 
