@@ -1,6 +1,7 @@
 """Ten thousand tasks and a server that fails one call in twenty."""
 
 import random
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -85,3 +86,27 @@ def test_10_000_tasks_and_a_call_in_twenty_that_fails_every_task_once_in_its_las
             TASKS // 4,
         )
         assert len(double.run.metrics) == 7
+
+
+def test_3_6_a_task_is_sent_while_the_next_one_is_awaited(tmp_path: Path) -> None:
+    """The source is still at work: only time can be the reason that the first task is sent."""
+    arrived = threading.Event()
+
+    def script(call: str, _number: int) -> None:
+        if call == "progress":
+            arrived.set()
+
+    def source() -> Iterator[TraceRecord]:
+        yield task(1, "COMPLETED")
+        assert arrived.wait(30)
+        yield task(2, "COMPLETED")
+
+    with platform_double() as double:
+        double.script = script
+        settings = Settings(endpoint=double.endpoint, token=TOKEN)
+        run = new_run("slow", settings, command=["c"], directories=[tmp_path])
+        with closing(Spool.open(tmp_path / "s", secret=TOKEN, new=run)) as spool:
+            sink = PlatformSink(spool, settings)
+            assert sink.write(source()) == 2
+            assert sink.finish().sent == 2
+    assert [len(body["tasks"]) for body in double.bodies("progress")] == [1, 1]
