@@ -70,6 +70,7 @@ class PlatformDouble:
         self.runs: dict[str, Run] = {}
         self.script: Callable[[str, int], Fault | None] = lambda _call, _number: None
         self.endpoint = ""
+        self.authorizations = {f"Bearer {TOKEN}"}
         self.released = threading.Event()
         self._lock = threading.Lock()
 
@@ -101,7 +102,7 @@ class PlatformDouble:
             return fault, *self._answer(made)
 
     def _answer(self, made: Call) -> tuple[int, dict[str, Any]]:
-        if made.headers.get("authorization") != f"Bearer {TOKEN}":
+        if made.headers.get("authorization") not in self.authorizations:
             return 401, {"message": "Unauthorized"}
         if made.method != ("POST" if made.call == "create" else "PUT"):
             return 405, {"message": "Method not allowed"}

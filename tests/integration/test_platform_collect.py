@@ -1,6 +1,8 @@
 """`gpu-bench collect --platform` against the strict double, as a user runs it."""
 
+import base64
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -227,6 +229,29 @@ def test_tasks_of_one_short_hash_are_two_tasks(double: PlatformDouble) -> None:
     assert main(["collect", "work", "--platform"]) == 0
     assert sorted(double.run.tasks) == [1, 2]
     assert {task["hash"] for task in double.run.tasks.values()} == {"ab/cdef01"}
+
+
+def test_3_2_an_old_token_goes_by_basic_authentication(
+    double: PlatformDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = "4ffbf1009ebabea77db3d72efefa836dfbb71271"
+    encoded = base64.b64encode(f"@token:{token}".encode()).decode()
+    double.authorizations = {f"Basic {encoded}"}
+    monkeypatch.setenv("TOWER_ACCESS_TOKEN", token)
+    task(1)
+    assert main(["collect", "work", "--platform"]) == 0
+    assert double.run.completed
+
+
+def test_3_2_the_headers_of_a_call(double: PlatformDouble) -> None:
+    task(1)
+    assert main(["collect", "work", "--platform"]) == 0
+    for made in double.calls:
+        assert made.headers["content-type"] == "application/json; charset=utf-8"
+        assert made.headers["user-agent"].startswith("gpu-bench/")
+        assert re.fullmatch(r"00-[0-9a-f]{32}-[0-9a-f]{16}-01", made.headers["traceparent"])
+        assert isinstance(made.body["instant"], int)
+    assert len({made.headers["traceparent"] for made in double.calls}) == 4
 
 
 def test_the_workspace_is_in_every_call(

@@ -88,6 +88,33 @@ def test_10_000_tasks_and_a_call_in_twenty_that_fails_every_task_once_in_its_las
         assert len(double.run.metrics) == 7
 
 
+def test_3_6_while_nothing_happens_the_server_hears_that_the_run_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("collector.platform.window._ALIVE_INTERVAL_S", 0.05)
+    heard = threading.Event()
+
+    def script(call: str, _number: int) -> None:
+        if call == "heartbeat":
+            heard.set()
+
+    def source() -> Iterator[TraceRecord]:
+        yield task(1, "RUNNING")
+        assert heard.wait(30)
+        yield task(1, "COMPLETED")
+
+    with platform_double() as double:
+        double.script = script
+        settings = Settings(endpoint=double.endpoint, token=TOKEN)
+        run = new_run("slow", settings, command=["c"], directories=[tmp_path])
+        with closing(Spool.open(tmp_path / "s", secret=TOKEN, new=run)) as spool:
+            sink = PlatformSink(spool, settings)
+            sink.write(source())
+            assert sink.finish().failure is None
+    assert double.bodies("heartbeat")[0]["progress"]["running"] == 1
+    assert double.run.tasks[1]["status"] == "COMPLETED"
+
+
 def test_3_6_a_task_is_sent_while_the_next_one_is_awaited(tmp_path: Path) -> None:
     """The source is still at work: only time can be the reason that the first task is sent."""
     arrived = threading.Event()

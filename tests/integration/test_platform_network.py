@@ -39,12 +39,31 @@ def test_a_server_that_is_not_there(
         assert_all_arrived_once(server)
 
 
-def test_a_name_that_does_not_exist(
-    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("answers", [True, False])
+def test_a_name_that_does_not_exist_and_one_that_nobody_answers_for(
+    place: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    *,
+    answers: bool,
 ) -> None:
+    ended = threading.Event()
+
+    def look_up(*_arguments: object, **_more: object) -> None:
+        if not answers:
+            ended.wait(60)
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
     monkeypatch.setenv("TOWER_API_ENDPOINT", "https://no-such-host.invalid")
+    for name in ("HTTPS_PROXY", "https_proxy"):
+        monkeypatch.delenv(name, raising=False)
     assert main([*COLLECT, "--patience", "0"]) == 0
-    assert "https://no-such-host.invalid: " in capsys.readouterr().err
+    ended.set()
+    said = capsys.readouterr().err
+    reason = "the name of the host cannot be resolved" if answers else "no answer within 1 s"
+    assert f"https://no-such-host.invalid: {reason}" in said
+    assert f"{TASKS} tasks are kept" in said
 
 
 def test_a_redirect_is_never_followed(

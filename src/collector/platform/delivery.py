@@ -20,6 +20,7 @@ from collector.platform.tally import metrics_of
 __all__ = ["Delivery", "now_ms"]
 
 _LOG = logging.getLogger(__name__)
+_URL_LIMIT = 2000
 _RETRY_INTERVAL_S = 60.0
 _REFUSED_CONTENT = frozenset({400, 413, 422})
 _ESSENTIAL = ("taskId", "status", "hash", "process", "name", "exit")
@@ -217,5 +218,8 @@ class Delivery:
         return self._client.call(call, body, workflow_id=self.spool.run.workflow_id)
 
     def _note_url(self, url: object) -> None:
-        if isinstance(url, str) and url.startswith(("https://", "http://")) and url.isprintable():
+        """Keep the address of the run's page, if it is one that can be shown to people."""
+        if not isinstance(url, str) or len(url) > _URL_LIMIT or not url.isprintable():
+            return
+        if url.startswith(("https://", "http://")):
             self.spool.advance(watch_url=url)

@@ -10,6 +10,7 @@ __all__ = ["CallFailed", "explain", "message_of"]
 
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 _SHOWN = 200
+_LOOKED_AT_BYTES = 16 * 1024  # looking for a title takes the square of that, at worst
 
 
 class CallFailed(CollectorError):
@@ -47,7 +48,7 @@ def message_of(body: bytes | None) -> str | None:
 
 def explain(status: int, body: bytes, *, secrets: tuple[str, ...]) -> str:
     """Return one printable line about an error status; tokens that a server repeats are hidden."""
-    said = message_of(body) or ""
+    said = message_of(body[:_LOOKED_AT_BYTES]) or ""
     for secret in secrets:
         said = said.replace(secret, "[secure]")
     line = " ".join("".join(c if c.isprintable() else " " for c in said).split())

@@ -275,6 +275,8 @@ def _translated(directory: Path) -> Iterator[None]:
         yield
     except OSError as error:
         reason = error.strerror or error
-        raise SinkRejected(f"the spool {directory} cannot be used: {reason}") from error
+        raise SinkRejected(
+            f"the spool {directory} cannot be used: {reason}; name another with --spool"
+        ) from error
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise SinkRejected(f"the spool {directory} is damaged: {error}") from error
