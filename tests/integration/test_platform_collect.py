@@ -294,6 +294,30 @@ def test_a_wrong_environment_is_an_error_at_the_start(
     assert not Path(".gpu-bench").exists()
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--name", "x"],
+        ["--spool", "s"],
+        ["--include", "env"],
+        ["--patience", "5"],
+        ["--platform", "--to", "r.jsonl"],
+        ["--platform", "--name", "a/b"],
+        ["--platform", "--name", ".."],
+        ["--platform", "--patience", "nan"],
+        ["--platform", "--patience", "-1"],
+        ["--platform", "--include", "hash"],
+    ],
+)
+def test_options_that_make_no_sense_are_usage_errors(
+    double: PlatformDouble, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    task(1)
+    assert main(["collect", "work", *words]) == 125
+    assert capsys.readouterr().err.count("\n") == 1
+    assert double.bodies("progress") == []
+
+
 def test_an_endpoint_that_is_no_platform_is_an_error_at_the_start(
     double: PlatformDouble, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -21,6 +21,9 @@ def execute_collect(arguments: Namespace) -> int:
         from collector.cli.platform import execute_platform  # noqa: PLC0415 - it is slow to import
 
         return execute_platform(arguments, lambda: _collect(arguments))
+    for name in ("name", "spool", "include", "patience"):
+        if getattr(arguments, name):
+            raise UsageError(f"--{name} is about --platform, which is not given")
     sink = _sink(arguments.to)
     records = _collect(arguments)
     if sink is None:

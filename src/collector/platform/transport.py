@@ -91,10 +91,6 @@ class HttpTransport:
             raise outcome[0]
         return outcome[0]
 
-    def close(self) -> None:
-        """Close the kept connections."""
-        self._pool.clear()
-
     def _new_pool(self) -> urllib3.PoolManager:
         context = ssl.create_default_context()
         if self._proxy is None:
