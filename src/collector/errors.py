@@ -6,6 +6,8 @@ __all__ = [
     "CollectorError",
     "ExecutorFailed",
     "OutputRejected",
+    "PlatformMisconfigured",
+    "PlatformUnreached",
     "SinkRejected",
     "TaskMalformed",
     "TraceMalformed",
@@ -35,6 +37,14 @@ class CollectFailed(CollectorError):
 
 class SinkRejected(CollectorError):
     """A sink could not take the records."""
+
+
+class PlatformMisconfigured(CollectorError):
+    """Seqera Platform cannot be used with what the environment says; nothing has been sent."""
+
+
+class PlatformUnreached(CollectorError):
+    """Seqera Platform has not taken everything; what it has not is kept."""
 
 
 class BenchmarkInvalid(CollectorError):

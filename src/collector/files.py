@@ -29,15 +29,21 @@ def read_bounded(path: Path, *, limit_bytes: int = FILE_SIZE_LIMIT_BYTES) -> byt
     return data
 
 
-def write_atomic(path: Path, data: bytes) -> None:
+def write_atomic(path: Path, data: bytes, *, durable: bool = False) -> None:
     """Replace a file so that a reader sees the old content or the new, never a part.
+
+    With `durable` it is on the disk when this returns.
 
     Raises:
         OSError: the file cannot be written; the old one is left as it was.
     """
     beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        beside.write_bytes(data)
+        with beside.open("wb") as file:
+            file.write(data)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
         beside.replace(path)
     except OSError:
         with contextlib.suppress(OSError):

@@ -5,6 +5,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from collector.cli.platform_arguments import (
+    SEND_DESCRIPTION,
+    add_platform_options,
+    add_send_options,
+)
+
 __all__ = ["UsageError", "parse_arguments"]
 
 _DASHES = "--"
@@ -56,7 +62,8 @@ class _Parser(argparse.ArgumentParser):
 def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
     """Parse the words after the program's name.
 
-    The result's `subcommand` is `run`, `collect` or `None`; `command` are the words after `--`.
+    The result's `subcommand` is `run`, `collect`, `send` or `None`; `command` are the words after
+    `--`.
 
     Raises:
         UsageError: the words make no sense.
@@ -86,6 +93,7 @@ def _parsers() -> tuple[argparse.ArgumentParser, Mapping[str, _Parser]]:
     subcommands = parser.add_subparsers(dest="subcommand", metavar="SUBCOMMAND")
     _add_run(subcommands)
     _add_collect(subcommands)
+    _add_send(subcommands)
     return parser, subcommands.choices
 
 
@@ -195,7 +203,19 @@ def _add_collect(subcommands: "argparse._SubParsersAction[_Parser]") -> None:
             " .command.trace (default: auto)"
         ),
     )
+    add_platform_options(collect)
     _add_verbose(collect)
+
+
+def _add_send(subcommands: "argparse._SubParsersAction[_Parser]") -> None:
+    send = subcommands.add_parser(
+        "send",
+        help="send what a spool keeps to Seqera Platform",
+        description=SEND_DESCRIPTION,
+        allow_abbrev=False,
+    )
+    add_send_options(send)
+    _add_verbose(send)
 
 
 def _add_verbose(parser: argparse.ArgumentParser) -> None:
