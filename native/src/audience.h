@@ -17,7 +17,7 @@ typedef struct {
 /* Writes text whole, or as much of it as somebody reads: false then. */
 bool probe_say(int fd, const char *text);
 
-/* Before the command starts: our own copy of stderr, but with --quiet. */
+/* Our own copy of stderr, but with --quiet. Can wait until the command runs. */
 probe_audience probe_audience_choose(const probe_options *options);
 
 /* A command that closes its stderr, or sends it elsewhere, means its reader to see the end, which

@@ -191,7 +191,6 @@ static int measure(probe_measurement *m, const probe_options *options, const pro
         return stand_aside(options, limits, NULL);
     }
     probe_last_words words = {0};
-    probe_audience ears = probe_audience_choose(options);
     probe_task_prepare(&task, limits);
     probe_measurement_start(m);
     int refused = spawn(&task, m, options->command);
@@ -202,6 +201,7 @@ static int measure(probe_measurement *m, const probe_options *options, const pro
         (void)snprintf(reason, sizeof reason, "no process beside this one: %s", strerror(refused));
         return stand_aside(options, limits, reason);
     }
+    probe_audience ears = probe_audience_choose(options);
     if (*task.exec_errno != 0) {
         return give_up(m, ears, *task.exec_errno, options->command[0]);
     }

@@ -55,8 +55,7 @@ static pid_t open_place(probe_measurement *m) {
     m->file_error = m->place.error;
     m->trace.job = &m->place.job;
     m->trace.within = m->place.within;
-    probe_trace_writer_open(&m->writer, probe_trace_place_deliver,
-                            m->place.may_hang ? m->config.start_writer : NULL);
+    probe_trace_writer_open(&m->writer, probe_trace_place_deliver, m->config.start_writer);
     if (m->config.copy_to != NULL) {
         probe_trace_aside_copy(&m->copy, &place, m->config.copy_to, m->config.start_writer);
     }
@@ -129,7 +128,10 @@ void probe_measurement_entered(probe_measurement *m, const int errors[PROBE_OWN_
 static void settle(probe_measurement *m) {
     probe_sampler_settle(&m->sampler);
     if (!looks_apart(m)) {
-        probe_trace_place_name_workdir(&m->place);
+        probe_trace_place_settle(&m->place);
+    }
+    if (!m->place.may_hang) {
+        m->writer.start = NULL; /* own hands do */
     }
     m->trace.workdir = m->place.workdir;
     probe_trace_place_sign(&m->place, &m->sampler.host);

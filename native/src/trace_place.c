@@ -109,7 +109,6 @@ static void look(probe_trace_place *place, const probe_trace_place_config *confi
         return;
     }
     memcpy(place->base, place->file.name, sizeof place->base);
-    place->may_hang = !is_local(place->file.directory);
     place->uploads = config->trace_file == NULL && on_fusion(place);
     if (config->trace_file == NULL && (place->job.rank[0] != '\0' || place->job.array[0] != '\0')) {
         place->level = PROBE_PLACE_RANK;
@@ -129,8 +128,9 @@ void probe_trace_place_open(probe_trace_place *place, const probe_trace_place_co
     mark(place);
 }
 
-void probe_trace_place_name_workdir(probe_trace_place *place) {
+void probe_trace_place_settle(probe_trace_place *place) {
     const char *workdir = place->config.workdir;
+    place->may_hang = place->file.directory >= 0 && !is_local(place->file.directory);
     if (workdir == NULL || realpath(workdir, place->workdir) == NULL) {
         place->workdir[0] = '\0';
     }
@@ -140,7 +140,7 @@ static int look_shared(void *argument) {
     probe_trace_place *shared = argument;
     const probe_trace_place_config config = shared->config;
     look(shared, &config);
-    probe_trace_place_name_workdir(shared);
+    probe_trace_place_settle(shared);
     return shared->file.directory;
 }
 

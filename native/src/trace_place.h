@@ -64,13 +64,13 @@ void probe_trace_place_none(probe_trace_place *place);
 /* Never fails: without a place, error says why. */
 void probe_trace_place_open(probe_trace_place *place, const probe_trace_place_config *config);
 
-/* The same, and the next one, in a child that is waited for at most wait_ms: then the error is
+/* The same, and settle, in a child that is waited for at most wait_ms: then the error is
  * ETIMEDOUT. *left: that child, if it is still there, killed; 0: none. */
 void probe_trace_place_open_within(probe_trace_place *place, const probe_trace_place_config *config,
                                    int wait_ms, pid_t *left);
 
-/* Looks up the absolute path of the working directory, which can wait until the task runs. */
-void probe_trace_place_name_workdir(probe_trace_place *place);
+/* Finds out what can wait until the task runs: workdir and may_hang. */
+void probe_trace_place_settle(probe_trace_place *place);
 
 /* Who writes here: this process, on host. Its temporary files can be told from a dead writer's from
  * now on, and those are removed with the first delivery. */
