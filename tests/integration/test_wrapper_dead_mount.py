@@ -212,6 +212,18 @@ def test_last_words_for_a_dead_stderr_are_waited_for_a_second(
     assert wrapper.trace()["probe"]["signal"] == signal.SIGTERM
 
 
+@pytest.mark.parametrize("options", [(), ("--quiet",)])
+def test_a_dead_stderr_may_not_learn_that_there_is_no_command(
+    wrapper: Wrapper, dead: SlowMount, log: int, options: tuple[str, ...]
+) -> None:
+    with start_logging(wrapper, log, "no-such-command", options=options) as process:
+        dead.dead.set()
+        with takes(0.9, 2):
+            go(process)
+            assert process.wait(timeout=30) == 127
+    assert wrapper.trace()["probe"]["exit"] == 127
+
+
 def test_last_words_reach_a_file_on_any_file_system(
     wrapper: Wrapper, dead: SlowMount, log: int
 ) -> None:
@@ -254,6 +266,20 @@ def test_the_check_of_a_dead_place_says_so(
         )
     assert done.returncode == 0
     assert "the file system does not answer" in done.stdout
+
+
+def test_the_check_of_a_dead_copy_says_so_of_the_copy(
+    wrapper: Wrapper, dead: SlowMount, tmp_path: Path
+) -> None:
+    dead.dead.set()
+    command = [*wrapper.entry, "--check", "--json", "--copy-to", str(tmp_path / "dead" / "c")]
+    command += ["--workdir", str(wrapper.directory)]
+    with takes(1.9, 5):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    rows = {f"{row['block']}.{row['key']}": row for row in json.loads(done.stdout)["checks"]}
+    assert rows["trace.file"]["detail"] == str(wrapper.directory / ".fusion" / "trace.json")
+    assert "timed out" in rows["trace.copy"]["reason"]
+    assert not list(wrapper.directory.iterdir())
 
 
 def test_a_writer_that_dies_is_replaced(wrapper: Wrapper, dead: SlowMount, tmp_path: Path) -> None:
