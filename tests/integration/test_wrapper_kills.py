@@ -22,8 +22,10 @@ WAYS = [(who, sig) for who in ("task", "wrapper", "both") for sig in (15, 9)]
 
 
 def start(wrapper: Wrapper) -> subprocess.Popen[bytes]:
+    """In its directory: a place that is named is looked at by a child, before the task is one."""
     return subprocess.Popen(
-        wrapper.command("sleep", "30", options=["--interval", "10ms", "--timeline"]),
+        [*wrapper.entry, "--interval", "10ms", "--timeline", "--", "sleep", "30"],
+        cwd=wrapper.directory,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

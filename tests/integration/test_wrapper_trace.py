@@ -130,7 +130,7 @@ def test_a_place_that_cannot_be_written_costs_the_task_nothing(
     wrapper = Wrapper(entry=[str(gpu_probe)], directory=tmp_path / place)
     done = wrapper.run("sh", "-c", "echo fine; exit 4")
     assert (done.returncode, done.stdout) == (4, "fine\n")
-    assert f"{tmp_path / place}/.fusion" in done.stderr
+    assert str(tmp_path / place) in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 
