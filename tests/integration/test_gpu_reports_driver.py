@@ -129,8 +129,10 @@ def test_rows_62_63_64_65_garbage_text_is_still_json(replay: Replay) -> None:
 def test_row_66_the_longest_name_arrives_whole(replay: Replay) -> None:
     """See github.com/dask/distributed/pull/7563: as many bytes as there can be."""
     longest = "N" * 95
-    gpu = replay.run(BUSY.replace("name=A", f"name={longest}"), seconds=5)["gpu"]
-    assert gpu["name"] == gpu["devices"][0]["name"] == longest
+    named = BUSY.replace("name=A", f"name={longest}")
+    for endless in ("", "garbage endless 0\n"):  # with its end, and without
+        gpu = replay.run(named + endless, seconds=5, CUDA_VISIBLE_DEVICES="0")["gpu"]
+        assert gpu["name"] == gpu["devices"][0]["name"] == longest
 
 
 def test_row_68_the_toolkits_stub_is_refused(
