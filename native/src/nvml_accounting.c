@@ -48,7 +48,7 @@ void nvml_accounting_read(const nvml_sharing *sharing, nvml_users *users, const 
         sharing_out->own_known = sharing_out->own_accounted = true;
         sharing_out->own_peak_bytes = stats.max_memory;
     }
-    if (sharing_out->listed && !sharing_out->incomplete && sharing_out->others_peak == 0) {
+    if (probe_gpu_sharing_certain(sharing_out) && sharing_out->others_peak == 0) {
         out->accounted_peak_bytes = stats.max_memory;
     }
 }

@@ -115,6 +115,18 @@ def test_rows_59_60_61_a_hang_amid_the_task_is_told(
     ]
 
 
+def test_a_list_that_hangs_at_the_end_leaves_open_who_else_was_there(
+    gpu_wrapper: Wrapper, scenario: Scenario
+) -> None:
+    scenario(f"{BUSY}hang nvmlDeviceGet*RunningProcess* from=60.9\n")
+    _, trace = run_real(gpu_wrapper, "sleep 1.6")
+    assert trace["gpu"]["avg_mem"] == 4000
+    assert "shared" not in trace["probe"]["scope"]
+    [device] = trace["gpu"]["devices"]
+    assert "others" not in device
+    assert "at the end" in device["absent"]["others"]
+
+
 def test_rows_62_63_64_65_garbage_text_is_still_json(replay: Replay) -> None:
     """The reports are gpuopenanalytics/pynvml/issues/53 and wookayin/gpustat/issues/170.
 
