@@ -34,9 +34,13 @@ static uint64_t peak_used(const probe_gpu_device *device) {
 }
 
 /* The share of the task's time that the readings cover. */
+static double share(int64_t covered_ns, int64_t realtime_ns) {
+    double part = (double)covered_ns / (double)(realtime_ns > 0 ? realtime_ns : 1);
+    return part < 1.0 ? part : 1.0;
+}
+
 static double coverage(const probe_utilization *sum, int64_t realtime_ns) {
-    double share = (double)sum->covered_ns / (double)(realtime_ns > 0 ? realtime_ns : 1);
-    return share < 1.0 ? share : 1.0;
+    return share(sum->covered_ns, realtime_ns);
 }
 
 void probe_gpu_device_figures(const probe_gpu_device *device, int64_t realtime_ns,
@@ -45,6 +49,7 @@ void probe_gpu_device_figures(const probe_gpu_device *device, int64_t realtime_n
     if (device->used.any) {
         set_used(figures, probe_gauge_mean(&device->used), peak_used(device),
                  device->mem_total_bytes);
+        figures->mem_coverage = share(device->used.held_ns, realtime_ns);
     }
     if (!device->used.any && device->mem_total_bytes > 0) { /* an instance says it of itself */
         figures->total_valid = true;

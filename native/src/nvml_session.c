@@ -99,13 +99,13 @@ static bool survives(nvml_session *session, nvml_reader *reader, nvml_class resu
 }
 
 /* Memory in use. */
-static void read_gauges(nvml_session *session) {
+static void read_gauges(nvml_session *session, bool last) {
     uint64_t sum = 0;
     for (int i = 0; i < session->snapshot.count && !session->stopped; i++) {
         nvml_reader *reader = &session->reader[i];
         if (!reader->out->lost &&
             survives(session, reader,
-                     nvml_reader_memory(reader, &session->api, elapsed(session)))) {
+                     nvml_reader_memory(reader, &session->api, elapsed(session), last))) {
             sum += reader->out->used.last_bytes;
         }
     }
@@ -234,7 +234,7 @@ static void read_due(nvml_session *session, bool last) {
         return;
     }
     if (last || now >= session->next_gauges_ns) {
-        read_gauges(session);
+        read_gauges(session, last);
         show(session);
         session->next_gauges_ns = now + session->config.interval_ns;
     }

@@ -1,6 +1,7 @@
 #include "nvml_sharing.h"
 
 #include "nvml_accounting.h"
+#include "nvml_memory.h"
 
 #include <stdio.h>
 
@@ -112,6 +113,10 @@ void nvml_sharing_poll(nvml_sharing *sharing, const nvml_api *api, probe_gpu_sna
             probe_gpu_device *device = &snapshot->device[users->place];
             if (!device->lost) {
                 read_device(sharing, users, api, kinds, &device->sharing);
+                if (!users->asked && !last && sharing->pids != PROBE_PIDS_FOREIGN) {
+                    nvml_reader_memory_settle_start(device);
+                }
+                users->asked = true;
             }
         } else if (sharing->order_doubtful) {
             probe_gpu_sharing other = {0};

@@ -94,7 +94,7 @@ def test_row_10_memory_that_is_not_supported_is_absent_with_a_reason(replay: Rep
 @pytest.mark.parametrize(
     "line",
     [
-        "memory_v1=total_0 memory_v2=total_0 mem_mib=1000",
+        'name="NVIDIA GB10" memory_v1=total_0 memory_v2=total_0 mem_mib=1000',
         'name="NVIDIA GB10" mem_mib=122880',
         'name="Orin (nvgpu)" mem_mib=100000',
     ],
