@@ -95,7 +95,10 @@ void probe_gpu_total_figures(const probe_gpu_snapshot *snapshot, int64_t realtim
             with_utilization++;
             pct += probe_utilization_mean(&device->gpu);
             figures->peak_pct = larger(figures->peak_pct, one.peak_pct);
-            figures->coverage = one.coverage < figures->coverage ? one.coverage : figures->coverage;
+        }
+        if (device->utilization_source != PROBE_UTILIZATION_NONE && /* also of a glimpse */
+            one.coverage < figures->coverage) {
+            figures->coverage = one.coverage;
         }
         if (one.controller_valid) {
             with_controller++;
@@ -132,7 +135,8 @@ int probe_gpu_distinct_xids(const probe_gpu_snapshot *gpu, uint64_t *xids, int s
     for (int d = 0; d < gpu->count; d++) {
         const probe_gpu_health *health = &gpu->device[d].health;
         for (uint32_t i = 0; i < health->xids && i < PROBE_XIDS_MAX && count < size; i++) {
-            if (!contains(xids, count, health->xid[i].number)) {
+            if (health->xid[i].number != PROBE_XID_UNKNOWN &&
+                !contains(xids, count, health->xid[i].number)) {
                 xids[count++] = health->xid[i].number;
             }
         }

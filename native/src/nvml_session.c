@@ -75,9 +75,9 @@ static void start(nvml_session *session, bool last_try) {
     session->next_try_ns = elapsed(session) + (pause_first_ns << (session->tries - 1));
 }
 
-static void poll_events(nvml_session *session) {
+static void poll_events(nvml_session *session, int most) {
     nvml_events_poll(&session->api, session->events, session->reader, session->snapshot.count,
-                     elapsed(session));
+                     elapsed(session), most);
 }
 
 /* True: go on with this device. */
@@ -91,7 +91,7 @@ static bool survives(nvml_session *session, nvml_reader *reader, nvml_class resu
         reader->out->lost_ns = elapsed(session);
         if (!session->stopped) {
             note(session, "a device was lost during the task", "");
-            poll_events(session); /* they may say why */
+            poll_events(session, NVML_EVENTS_AT_END); /* they may say why */
         }
         return false;
     }
@@ -156,7 +156,7 @@ static void read_health(nvml_session *session, bool last) {
         alive = alive || !session->snapshot.device[i].lost;
     }
     if (alive && !first) {
-        poll_events(session);
+        poll_events(session, last ? NVML_EVENTS_AT_END : NVML_EVENTS_PER_POLL);
     }
     for (int i = 0; i < session->snapshot.count && !session->stopped; i++) {
         nvml_reader *reader = &session->reader[i];

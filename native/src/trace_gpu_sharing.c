@@ -62,28 +62,40 @@ const char *probe_memory_reason(const probe_gpu_device *device) {
     return device->used.any ? NULL : reasons[device->memory_absence];
 }
 
+/* A figure that the device has, without a reading. */
+static const char *health_reason(bool valid, bool missed) {
+    return valid || !missed ? NULL : "the driver gave no reading when it was due";
+}
+
 static void write_absent(probe_json *json, const probe_gpu_device *device, probe_pid_view pids) {
-    const char *memory = probe_memory_reason(device);
-    const char *own = probe_own_memory_reason(device, pids);
-    const char *utilization = utilization_reason(device);
-    const char *others = others_reason(device, pids);
-    if (memory == NULL && own == NULL && utilization == NULL && others == NULL) {
-        return;
+    const probe_gpu_health *health = &device->health;
+    const struct {
+        const char *key, *reason;
+    } all[] = {
+        {"pct", utilization_reason(device)},
+        /* the size of an instance is known without a reading */
+        {device->mem_total_bytes > 0 ? "avg_mem" : "mem", probe_memory_reason(device)},
+        {"own_peak_mem_used", probe_own_memory_reason(device, pids)},
+        {"others", others_reason(device, pids)},
+        {"energy_mj", health_reason(health->energy_valid, health->energy_missed)},
+        {"peak_temp_c", health_reason(health->temp_valid, health->temp_missed)},
+        {"ecc_corrected", health_reason(health->ecc_corrected_valid, health->ecc_corrected_missed)},
+        {"ecc_uncorrected",
+         health_reason(health->ecc_uncorrected_valid, health->ecc_uncorrected_missed)},
+    };
+    bool any = false;
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        if (all[i].reason != NULL && !any) {
+            any = true;
+            probe_json_open(json, "absent", '{');
+        }
+        if (all[i].reason != NULL) {
+            probe_json_string(json, all[i].key, all[i].reason);
+        }
     }
-    probe_json_open(json, "absent", '{');
-    if (utilization != NULL) {
-        probe_json_string(json, "pct", utilization);
+    if (any) {
+        probe_json_close(json, '}');
     }
-    if (memory != NULL) { /* the size of an instance is known without a reading */
-        probe_json_string(json, device->mem_total_bytes > 0 ? "avg_mem" : "mem", memory);
-    }
-    if (own != NULL) {
-        probe_json_string(json, "own_peak_mem_used", own);
-    }
-    if (others != NULL) {
-        probe_json_string(json, "others", others);
-    }
-    probe_json_close(json, '}');
 }
 
 static void write_others(probe_json *json, const probe_gpu_sharing *sharing) {
