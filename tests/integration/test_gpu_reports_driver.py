@@ -147,16 +147,33 @@ def test_row_66_the_longest_name_arrives_whole(replay: Replay) -> None:
         assert gpu["name"] == gpu["devices"][0]["name"] == longest
 
 
+@pytest.mark.parametrize("linked", [False, True])
 def test_row_68_the_toolkits_stub_is_refused(
-    gpu_wrapper: Wrapper, mock_library: Path, tmp_path: Path
+    gpu_wrapper: Wrapper, mock_library: Path, tmp_path: Path, *, linked: bool
 ) -> None:
-    """See github.com/Syllo/nvtop/issues/225."""
-    stub = tmp_path / "lib64" / "stubs" / "libnvidia-ml.so.1"
+    """See github.com/Syllo/nvtop/issues/225. A link to it, as people lay it, is refused as well."""
+    stub = tmp_path / "lib64" / "stubs" / "libnvidia-ml.so"
     stub.parent.mkdir(parents=True)
     shutil.copy(mock_library, stub)
+    if linked:
+        link = tmp_path / "lib" / "libnvidia-ml.so.1"
+        link.parent.mkdir()
+        link.symlink_to(stub)
+        stub = link
     gpu_wrapper.run("sleep", "0.3", options=["--nvml-library", str(stub)])
     [note] = gpu_notes(gpu_wrapper.trace())
     assert "the CUDA toolkit's stub library" in note
+
+
+def test_a_directory_that_only_begins_like_the_stubs_is_none(
+    gpu_wrapper: Wrapper, scenario: Scenario, mock_library: Path, tmp_path: Path
+) -> None:
+    scenario(BUSY)
+    library = tmp_path / "stubs-of-mine" / "libnvidia-ml.so.1"
+    library.parent.mkdir()
+    shutil.copy(mock_library, library)
+    gpu_wrapper.run("sleep", "0.3", options=["--nvml-library", str(library)])
+    assert "gpu" in gpu_wrapper.trace()
 
 
 def test_row_69_a_library_that_crashes_is_not_the_tasks_end(

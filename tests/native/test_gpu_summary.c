@@ -8,8 +8,8 @@ static const uint64_t mib = 1048576;
 /* A device with constant readings over ten seconds. */
 static void fill(probe_gpu_device *device, uint32_t pct, uint32_t controller_pct,
                  uint64_t used_mib) {
-    device->utilization_source = PROBE_UTILIZATION_SAMPLES;
-    *device = (probe_gpu_device){.mem_total_bytes = 16384 * mib};
+    *device = (probe_gpu_device){.mem_total_bytes = 16384 * mib,
+                                 .utilization_source = PROBE_UTILIZATION_SAMPLES};
     probe_utilization_add(&device->gpu, 0, 10 * second, pct);
     probe_utilization_add(&device->memory, 0, 10 * second, controller_pct);
     probe_gauge_add(&device->used, 0, used_mib * mib);
