@@ -1,4 +1,4 @@
-"""Memory that nobody read is not made up, and what was there before the task is told only if it was."""
+"""Memory that nobody read is not made up; what is said to be from before the task is so."""
 
 from typing import Any
 
