@@ -24,8 +24,10 @@ def run(
     seconds: float = 20,
 ) -> tuple[list[str], str, list[str], dict[str, Any]]:
     """Return the uuids counted, how sure that is, the notes, and the whole result."""
-    variables = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
-    result = replay.run(scenario, seconds=seconds, gpus=gpus, **variables)
+    with pytest.MonkeyPatch.context() as environment:
+        if visible is not None:
+            environment.setenv("CUDA_VISIBLE_DEVICES", visible)
+        result = replay.run(scenario, seconds=seconds, gpus=gpus)
     uuids = [device.get("uuid", "") for device in result.get("gpu", {}).get("devices", [])]
     return uuids, result["probe"]["scope"]["confidence"], result["probe"]["notes"], result
 
