@@ -80,7 +80,6 @@ static void open_device(nvml_session *session, int i, int position, const nvml_d
     nvml_reader_open(reader, &session->api, handle, devices[whole].index, out);
     reader->parent = instance == NULL ? NULL : handles[whole];
     reader->clock_ns = session->config.clock_ns;
-    reader->rates_reach_ns = 2 * session->config.interval_ns;
     nvml_reader_memory_open(reader, host_bytes(session->config.proc_root));
     if (instance != NULL) {
         nvml_sharing_add(&session->sharing,

@@ -1,7 +1,5 @@
 #include "nvml_events.h"
 
-enum { EVENTS_PER_POLL = 64 };
-
 void *nvml_events_open(const nvml_api *api, nvml_reader *readers, int count) {
     void *set = NULL;
     bool any = false;
@@ -33,10 +31,9 @@ static void take(const nvml_event_data *event, probe_gpu_health *out, int64_t no
 }
 
 void nvml_events_poll(const nvml_api *api, void *set, nvml_reader *readers, int count,
-                      int64_t now_ns) {
+                      int64_t now_ns, int most) {
     nvml_event_data event = {0};
-    for (int n = 0;
-         n < EVENTS_PER_POLL && set != NULL && api->event_wait(set, &event, 0) == NVML_OK; n++) {
+    for (int n = 0; n < most && set != NULL && api->event_wait(set, &event, 0) == NVML_OK; n++) {
         for (int i = 0; i < count; i++) {
             if (readers[i].handle == event.device && readers[i].out->health.events_valid) {
                 take(&event, &readers[i].out->health, now_ns);

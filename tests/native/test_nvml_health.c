@@ -246,13 +246,13 @@ static void events_go_to_their_device_with_the_time_of_the_poll(void) {
     void *set = nvml_events_open(&api, reader, DEVICES);
     CHECK(set != NULL && device[0].health.events_valid);
     CHECK(!device[1].health.events_valid); /* not supported there */
-    nvml_events_poll(&api, set, reader, DEVICES, 1);
+    nvml_events_poll(&api, set, reader, DEVICES, 1, NVML_EVENTS_ALL);
     event(0, NVML_EVENT_XID, 31);
     event(1, NVML_EVENT_XID, 13);
     event(0, NVML_EVENT_ECC_DBE, 0);
-    nvml_events_poll(&api, set, reader, DEVICES, 2);
+    nvml_events_poll(&api, set, reader, DEVICES, 2, NVML_EVENTS_ALL);
     event(0, NVML_EVENT_XID, 79);
-    nvml_events_poll(&api, set, reader, DEVICES, 3);
+    nvml_events_poll(&api, set, reader, DEVICES, 3, NVML_EVENTS_ALL);
     const probe_gpu_health *health = &device[0].health;
     CHECK_INT(health->xids, 2);
     CHECK_INT(health->xid[0].number, 31);
@@ -269,9 +269,9 @@ static void a_flood_of_events_is_bounded(void) {
     for (int i = 0; i < 100; i++) {
         event(0, NVML_EVENT_XID, (unsigned long long)i);
     }
-    nvml_events_poll(&api, set, reader, DEVICES, 1);
+    nvml_events_poll(&api, set, reader, DEVICES, 1, NVML_EVENTS_ALL);
     CHECK(driver.taken < 100);
-    nvml_events_poll(&api, set, reader, DEVICES, 2);
+    nvml_events_poll(&api, set, reader, DEVICES, 2, NVML_EVENTS_ALL);
     CHECK_INT(driver.taken, 100);
     CHECK_INT(device[0].health.xids, 100);
     CHECK_INT(device[0].health.xid[PROBE_XIDS_MAX - 1].number, PROBE_XIDS_MAX - 1);
@@ -285,7 +285,7 @@ static void a_board_without_ecc_still_reports_xids(void) {
     driver.register_dbe_code = driver.register_code = NVML_E_NOT_SUPPORTED;
     CHECK(nvml_events_open(&api, reader, DEVICES) == NULL);
     CHECK(!device[0].health.events_valid);
-    nvml_events_poll(&api, NULL, reader, DEVICES, 1);
+    nvml_events_poll(&api, NULL, reader, DEVICES, 1, NVML_EVENTS_ALL);
 }
 
 static void a_driver_without_these_functions_is_no_harm(void) {
