@@ -55,28 +55,36 @@ void nvml_learn_clock(nvml_reader *reader, int64_t newest_ns, int64_t now_ns) {
     set_offset(reader, offset_ns);
 }
 
-/* All entries that are not known yet come again, with their right times. */
+/* Entries come again, with their right times. */
 static void set_lag(nvml_reader *reader, int64_t lag_ns) {
+    nvml_ring *rings[] = {&reader->gpu_ring, &reader->memory_ring};
+    for (size_t i = 0; i < 2; i++) {
+        rings[i]->last_seen_us = 0;
+        rings[i]->has_previous = rings[i]->has_previous && rings[i]->previous_ns > 0;
+        rings[i]->previous_ns = rings[i]->has_previous ? rings[i]->previous_ns : 0;
+        rings[i]->broken = true;
+    }
     reader->clock_lag_ns += lag_ns;
     reader->clock_offset_ns -= lag_ns;
-    reader->gpu_ring.last_seen_us = reader->memory_ring.last_seen_us = 0;
     reader->lag = (nvml_lag){0};
 }
 
-void nvml_learn_lag(nvml_reader *reader, const nvml_ring *ring, int64_t newest_ns, int64_t now_ns) {
+bool nvml_learn_lag(nvml_reader *reader, const nvml_ring *ring, int64_t newest_ns, int64_t now_ns) {
     nvml_lag *lag = &reader->lag;
     int64_t age_ns = now_ns - (newest_ns - reader->clock_offset_ns);
     lag->fresh = lag->fresh || age_ns < lag_min_ns || age_ns < 2 * ring->period_ns;
     if (reader->driver_clock == CLOCK_MONOTONIC || lag->fresh) {
-        return; /* a clock of the driver's own is set by its newest entry */
+        return false; /* a clock of the driver's own is set by its newest entry */
     }
     int64_t slack_ns = ring->period_ns + 50 * PROBE_NS_PER_MS;
     bool alike = lag->drains > 0 && llabs(age_ns - lag->age_ns) <= slack_ns;
     lag->age_ns = !alike || age_ns < lag->age_ns ? age_ns : lag->age_ns;
     lag->drains = alike ? lag->drains + 1 : 1;
-    if (lag->drains == LAG_DRAINS) {
+    bool found = lag->drains == LAG_DRAINS;
+    if (found) {
         set_lag(reader, lag->age_ns);
     }
+    return found;
 }
 
 void nvml_follow_clock(nvml_reader *reader, int64_t now_ns) {

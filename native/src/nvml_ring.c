@@ -167,8 +167,10 @@ static nvml_return drain(nvml_reader *reader, const nvml_api *api, int type, nvm
         (newest_ns - reader->clock_offset_ns > now_ns + late_ns && !reader->stepped_back)) {
         nvml_learn_clock(reader, newest_ns, now_ns);
     }
-    if (reader->samples[count - 1].timestamp_us > ring->last_seen_us) {
-        nvml_learn_lag(reader, ring, newest_ns, now_ns);
+    if (reader->samples[count - 1].timestamp_us > ring->last_seen_us &&
+        nvml_learn_lag(reader, ring, newest_ns, now_ns) &&
+        (code = ask_ring(reader, api, type, ring, &value_type, &count, &lost)) != NVML_OK) {
+        return code;
     }
     code = NVML_E_NOT_FOUND;
     bool first = true;
