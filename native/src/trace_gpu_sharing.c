@@ -1,5 +1,6 @@
 #include "trace_gpu_sharing.h"
 
+#include "trace_gpu_reason.h"
 #include <stddef.h>
 
 const char *probe_own_memory_reason(const probe_gpu_device *device, probe_pid_view pids) {
@@ -22,14 +23,6 @@ const char *probe_own_memory_reason(const probe_gpu_device *device, probe_pid_vi
     return "no process of the task was on the device when the driver was asked";
 }
 
-/* Of a device that was there: why there is no utilization; NULL: nothing to explain. */
-static const char *utilization_reason(const probe_gpu_device *device) {
-    bool told = device->utilization_source != PROBE_UTILIZATION_NONE || device->lost;
-    return told || !device->mig.is_instance
-               ? NULL
-               : "the driver tells no utilization of MIG instances on this device";
-}
-
 const char *probe_memory_reason(const probe_gpu_device *device) {
     static const char *const reasons[] = {
         [PROBE_MEMORY_UNREAD] = "the driver gave no reading",
@@ -42,16 +35,21 @@ const char *probe_memory_reason(const probe_gpu_device *device) {
     return device->used.any ? NULL : reasons[device->memory_absence];
 }
 
-static void write_absent(probe_json *json, const probe_gpu_device *device, probe_pid_view pids) {
+static void write_absent(probe_json *json, const probe_gpu_device *device, probe_pid_view pids,
+                         int64_t realtime_ns) {
     const char *memory = probe_memory_reason(device);
     const char *own = probe_own_memory_reason(device, pids);
-    const char *utilization = utilization_reason(device);
-    if (memory == NULL && own == NULL && utilization == NULL) {
+    const char *utilization = probe_utilization_reason(device, realtime_ns);
+    const char *activity = probe_activity_reason(device, realtime_ns);
+    if (memory == NULL && own == NULL && utilization == NULL && activity == NULL) {
         return;
     }
     probe_json_open(json, "absent", '{');
     if (utilization != NULL) {
         probe_json_string(json, "pct", utilization);
+    }
+    if (activity != NULL) {
+        probe_json_string(json, "sm_activity_pct", activity);
     }
     if (memory != NULL) { /* the size of an instance is known without a reading */
         probe_json_string(json, device->mem_total_bytes > 0 ? "avg_mem" : "mem", memory);
@@ -72,7 +70,7 @@ static void write_others(probe_json *json, const probe_gpu_sharing *sharing) {
 }
 
 void probe_trace_write_gpu_sharing(probe_json *json, const probe_gpu_device *device,
-                                   probe_pid_view pids) {
+                                   probe_pid_view pids, int64_t realtime_ns) {
     const probe_gpu_sharing *sharing = &device->sharing;
     if (device->accounted_peak_bytes > device->used.peak_bytes && device->used.any) {
         probe_json_string(json, "peak_mem_source", "nvml_accounting");
@@ -91,7 +89,7 @@ void probe_trace_write_gpu_sharing(probe_json *json, const probe_gpu_device *dev
     if (sharing->listed && pids != PROBE_PIDS_FOREIGN) {
         write_others(json, sharing);
     }
-    write_absent(json, device, pids);
+    write_absent(json, device, pids, realtime_ns);
 }
 
 void probe_trace_write_gpu_shared(probe_json *json, const probe_gpu_snapshot *gpu) {

@@ -114,9 +114,7 @@ def test_rates_of_the_job_before_do_not_count(replay: Replay, seconds: float, co
     assert ("pct" in found) == (seconds > 1)
 
 
-@pytest.mark.parametrize(
-    ("ring", "dry"), [(1, 0), (2, 0), (3, 0), (10, 0), (1, 1), (2, 1), (3, 1)]
-)
+@pytest.mark.parametrize(("ring", "dry"), [(1, 0), (2, 0), (3, 0), (10, 0), (1, 1), (2, 1), (3, 1)])
 def test_a_ring_that_holds_too_little_is_not_relied_on(replay: Replay, ring: int, dry: int) -> None:
     scenario = f"driver ring={ring} dry_when_idle={dry}\ndevice 0\n{duty(300)}"
     found = only(replay.run(scenario, seconds=300))
@@ -176,3 +174,48 @@ def test_a_dry_ring_of_an_old_job_counts_for_nothing(replay: Replay) -> None:
     assert found["pct"] == 10
     assert found["coverage"] > 0.98
     assert found["first_busy_ms"] == pytest.approx(20_000, abs=400)
+
+
+RINGLESS = "fail nvmlDeviceGetSamples code=NOT_SUPPORTED\n"
+
+
+@pytest.mark.parametrize(
+    ("rules", "reason"),
+    [
+        ("fail nvmlDeviceGetUtilizationRates code=NOT_SUPPORTED\n", "tells no utilization"),
+        ("fail nvmlDeviceGetUtilizationRates code=NO_PERMISSION\n", "does not permit it"),
+        ("fail nvmlDeviceGetUtilizationRates code=UNKNOWN\n", "tells no utilization"),
+        ("lost 0 t=60.5\n", "the device was lost"),
+        ("hang nvmlDeviceGetMemoryInfo dev=0 from=999\nlost 0 t=61.3\n", "the device was lost"),
+        ("fail nvmlDeviceGetUtilizationRates from=62 code=TIMEOUT\n", "less than 5 %"),
+    ],
+)
+def test_utilization_that_is_absent_has_a_reason(replay: Replay, rules: str, reason: str) -> None:
+    found = only(replay.run(f"device 0\n{duty(60)}{RINGLESS}{rules}", seconds=60))
+    assert "pct" not in found
+    assert reason in found["absent"]["pct"]
+
+
+def test_activity_that_is_absent_has_a_reason(replay: Replay) -> None:
+    scenario = f"device 0 gpm=1\n{duty(60)}series 0 sm 0 10\n"
+    found = only(replay.run(f"{scenario}fail nvmlGpmMetricsGet code=UNKNOWN\n", seconds=60))
+    assert "less than 5 %" in found["absent"]["sm_activity_pct"]
+    whole = only(replay.run(scenario, seconds=60))
+    assert "sm_activity_pct" not in whole["absent"]
+    assert "pct" not in whole["absent"]
+
+
+def test_many_devices_that_take_turns_are_one_busy_time(replay: Replay) -> None:
+    """More separate bursts than are kept apart at one time."""
+    count, seconds = 2, 600
+    scenario = "driver period_ms=100\n" + "".join(
+        f"device {n}\nseries {n} util "
+        + " ".join(f"{t}.{n} 100 {t}.{n + 1} 0" for t in range(START_S, START_S + seconds))
+        + "\n"
+        for n in range(count)
+    )
+    late = "fail nvmlDeviceGetSamples dev=1 from=64 to=67 code=UNKNOWN\n"
+    gpu = replay.run(scenario + late, seconds=seconds)["gpu"]
+    busy = [device["active_time"] for device in gpu["devices"]]
+    assert busy[0] == pytest.approx(seconds * 100, abs=200)
+    assert gpu["active_time"] == pytest.approx(sum(busy), abs=200)
