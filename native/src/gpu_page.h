@@ -48,6 +48,7 @@ typedef struct {
     char name[NVML_NAME_SIZE], uuid[NVML_UUID_SIZE]; /* empty: the driver does not tell */
     uint64_t mem_total_bytes;                        /* 0: not known */
     probe_utilization_source utilization_source;
+    bool utilization_forbidden; /* the driver does not permit it */
     probe_memory_source memory_source;
     probe_utilization gpu, memory;       /* memory: the memory controller */
     probe_gauge used;                    /* memory in use */

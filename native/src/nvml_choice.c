@@ -107,7 +107,6 @@ static void open_device(nvml_session *session, int i, int position, const candid
     reader->parent = instance == NULL ? NULL : found->handle[whole];
     reader->clock_ns = session->config.clock_ns;
     reader->interval_ns = session->config.interval_ns;
-    reader->rates_reach_ns = 2 * session->config.interval_ns;
     nvml_reader_memory_open(reader, host_bytes(session->config.proc_root));
     if (instance != NULL) {
         nvml_sharing_add(&session->sharing,

@@ -1,5 +1,6 @@
 #include "trace_gpu_sharing.h"
 
+#include "trace_gpu_reason.h"
 #include <stddef.h>
 
 static const char list_failed[] = "the driver's lists of processes failed";
@@ -42,14 +43,6 @@ const char *probe_own_memory_reason(const probe_gpu_device *device, probe_pid_vi
     return "no process of the task was on the device when the driver was asked";
 }
 
-/* Of a device that was there: why there is no utilization; NULL: nothing to explain. */
-static const char *utilization_reason(const probe_gpu_device *device) {
-    bool told = device->utilization_source != PROBE_UTILIZATION_NONE || device->lost;
-    return told || !device->mig.is_instance
-               ? NULL
-               : "the driver tells no utilization of MIG instances on this device";
-}
-
 const char *probe_memory_reason(const probe_gpu_device *device) {
     static const char *const reasons[] = {
         [PROBE_MEMORY_UNREAD] = "the driver gave no reading",
@@ -67,12 +60,14 @@ static const char *health_reason(bool valid, bool missed) {
     return valid || !missed ? NULL : "the driver gave no reading when it was due";
 }
 
-static void write_absent(probe_json *json, const probe_gpu_device *device, probe_pid_view pids) {
+static void write_absent(probe_json *json, const probe_gpu_device *device, probe_pid_view pids,
+                         int64_t realtime_ns) {
     const probe_gpu_health *health = &device->health;
     const struct {
         const char *key, *reason;
     } all[] = {
-        {"pct", utilization_reason(device)},
+        {"pct", probe_utilization_reason(device, realtime_ns)},
+        {"sm_activity_pct", probe_activity_reason(device, realtime_ns)},
         /* the size of an instance is known without a reading */
         {device->mem_total_bytes > 0 ? "avg_mem" : "mem", probe_memory_reason(device)},
         {"own_peak_mem_used", probe_own_memory_reason(device, pids)},
@@ -108,7 +103,7 @@ static void write_others(probe_json *json, const probe_gpu_sharing *sharing) {
 }
 
 void probe_trace_write_gpu_sharing(probe_json *json, const probe_gpu_device *device,
-                                   probe_pid_view pids) {
+                                   probe_pid_view pids, int64_t realtime_ns) {
     const probe_gpu_sharing *sharing = &device->sharing;
     if (device->accounted_peak_bytes > device->used.peak_bytes && device->used.any) {
         probe_json_string(json, "peak_mem_source", "nvml_accounting");
@@ -127,7 +122,7 @@ void probe_trace_write_gpu_sharing(probe_json *json, const probe_gpu_device *dev
     if (pids != PROBE_PIDS_FOREIGN && sharing->listed && others_reason(device, pids) == NULL) {
         write_others(json, sharing);
     }
-    write_absent(json, device, pids);
+    write_absent(json, device, pids, realtime_ns);
 }
 
 void probe_trace_write_gpu_shared(probe_json *json, const probe_gpu_snapshot *gpu) {
