@@ -5,6 +5,7 @@ __all__ = [
     "CollectFailed",
     "CollectorError",
     "ExecutorFailed",
+    "FormatUnknown",
     "OutputRejected",
     "SinkRejected",
     "TaskMalformed",
@@ -39,6 +40,10 @@ class SinkRejected(CollectorError):
 
 class BenchmarkInvalid(CollectorError):
     """A benchmark cannot be run as it was asked for; nothing has been run."""
+
+
+class FormatUnknown(CollectorError):
+    """A field, or a format of a field, that does not exist was asked for."""
 
 
 class OutputRejected(CollectorError):
