@@ -62,7 +62,9 @@ def float32(value: float) -> float:
 
 def percent_from_tenths(tenths: float) -> float:
     """Convert tenths of a percent (`proc.pct_cpu`, `proc.pct_mem`) to percent."""
-    return float32(tenths / 10)
+    percent = tenths / 10
+    # Six digits, and so these, survive in a 32-bit float.
+    return percent if -1e6 < tenths < 1e6 and isinstance(tenths, int) else float32(percent)
 
 
 def percent_of(part: float, whole: float) -> float:

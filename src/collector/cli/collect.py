@@ -1,17 +1,21 @@
 """`gpu-bench collect`: task directories in, records out."""
 
+import itertools
 import os
 import sys
 from argparse import Namespace
+from collections.abc import Iterable
 from pathlib import Path
 
 from collector.cli.arguments import UsageError
 from collector.cli.output import write_output
-from collector.collect import CollectOptions, collect_directories
+from collector.collect import CollectOptions, stream_directories
 from collector.errors import SinkRejected
-from collector.sinks import JsonlSink, Sink, TsvSink, check_target, encode_jsonl, record_row
+from collector.sinks import JsonlSink, Sink, TsvSink, check_target, ordered_jsonl
 
 __all__ = ["execute_collect"]
+
+_LINES_AT_ONCE = 256
 
 
 def execute_collect(arguments: Namespace) -> int:
@@ -22,14 +26,17 @@ def execute_collect(arguments: Namespace) -> int:
         metrics_from=arguments.metrics_from,
         environment=os.environ,
     )
-    records = collect_directories(arguments.directories, options)
-    if not records:
-        places = ", ".join(str(directory) for directory in arguments.directories)
-        _say(f"no task directory found at or below {places}")
+    records = stream_directories(arguments.directories, options)
     if sink is None:
-        _print(encode_jsonl(record_row(record) for record in records))
+        with ordered_jsonl(records) as lines:
+            _print(lines)
+            count = len(lines)
     else:
         count = sink.write(records)
+    if count == 0:
+        places = ", ".join(str(directory) for directory in arguments.directories)
+        _say(f"no task directory found at or below {places}")
+    if sink is not None:
         _say(f"{count} {'record' if count == 1 else 'records'} written to {arguments.to}")
     return 0
 
@@ -44,9 +51,11 @@ def _sink(path: Path | None) -> Sink | None:
     return JsonlSink(path=path) if suffix == ".jsonl" else TsvSink(path=path)
 
 
-def _print(lines: bytes) -> None:
+def _print(lines: Iterable[bytes]) -> None:
+    waiting = iter(lines)
     try:
-        write_output(lines)
+        while some := b"".join(itertools.islice(waiting, _LINES_AT_ONCE)):
+            write_output(some)
     except BrokenPipeError:
         raise  # who closes a pipe early knows it
     except OSError as error:

@@ -3,20 +3,19 @@
 import logging
 import os
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
-from collector.collect.directories import find_task_directories
+from collector.collect.directories import Listing, list_directory
 from collector.collect.options import CollectOptions, fusion_enabled
 from collector.collect.status import Outcome, outcome_of
 from collector.collect.traces import read_task_trace
 from collector.errors import TaskMalformed, TraceMalformed, TraceNotFound
-from collector.files import printable
+from collector.files import StrPath, printable
 from collector.record import FieldValue, TraceRecord
 from collector.trace import (
     EXIT_FILE,
     TASK_FILE,
+    TRACE_FILE,
     TaskFile,
     Trace,
     counter,
@@ -26,10 +25,12 @@ from collector.trace import (
     read_task_file,
 )
 
-__all__ = ["collect_directories", "collect_task"]
+__all__ = ["collect_listed", "collect_task", "identify"]
 
 _LOG = logging.getLogger(__name__)
 _COMMAND_TRACE_FILE = ".command.trace"
+_TASK_FILE, _EXIT_FILE = TASK_FILE.name, EXIT_FILE.name
+_FILES = frozenset({_TASK_FILE, _EXIT_FILE, TRACE_FILE.parent.name, _COMMAND_TRACE_FILE})
 _HASHED_PATH = re.compile(r"(?:^|/)([0-9a-f]{2})/([0-9a-f]{6})[0-9a-f]{24}$")
 
 
@@ -41,65 +42,64 @@ class _Evidence:
     outcome: Outcome
 
 
-def collect_directories(
-    roots: Iterable[Path], options: CollectOptions | None = None
-) -> list[TraceRecord]:
-    """Make one record of each task directory at and below the given directories.
-
-    The order is that of the task ids which are numbers, by value; the others come after them. Equal
-    ids, as those of several runs, are in the order of the paths that the records state, then of the
-    real paths. It does not depend on the order in which directories are named or listed.
-
-    Raises:
-        CollectFailed: a root does not exist or is not a directory.
-    """
-    options = options or CollectOptions()
-    # Sorting keeps the order of equals.
-    directories = sorted(find_task_directories(roots), key=os.path.realpath)
-    return sorted((collect_task(directory, options) for directory in directories), key=_task_order)
-
-
-def collect_task(directory: Path, options: CollectOptions | None = None) -> TraceRecord:
+def collect_task(directory: StrPath, options: CollectOptions | None = None) -> TraceRecord:
     """Make the record of one task directory; never raises for what the directory holds.
 
     By default no trace is read (`CollectOptions.fusion` is `off`).
     """
-    options = options or CollectOptions()
-    record = TraceRecord(_identity_from_path(directory))
+    return collect_listed(_look(os.fspath(directory)), options or CollectOptions())
+
+
+def collect_listed(listing: Listing, options: CollectOptions) -> TraceRecord:
+    """Make the record of a task directory that has just been listed."""
+    record = identify(listing.path)
     try:
-        _fill(record, directory, options)
+        _fill(record, listing, options)
     except Exception:
         # A damaged directory must not cost the other tasks their records, nor itself what is known.
-        _LOG.exception("%s: the record is incomplete", directory)
+        _LOG.exception("%s: the record is incomplete", listing.path)
     return record
 
 
-def _fill(record: TraceRecord, directory: Path, options: CollectOptions) -> None:
-    task = _read_task(directory)
+def identify(directory: str) -> TraceRecord:
+    """Make a record of what the path alone tells."""
+    workdir = printable(os.path.abspath(directory))  # noqa: PTH100 - once a task, and Path is slow
+    match = _HASHED_PATH.search(workdir)
+    return TraceRecord({"workdir": workdir, "hash": f"{match[1]}/{match[2]}" if match else None})
+
+
+def _look(directory: str) -> Listing:
+    """List a directory; of one that cannot be listed, every file is tried."""
+    try:
+        return list_directory(directory)
+    except OSError as error:
+        _LOG.debug("%s: cannot be listed: %s", directory, error.strerror or error)
+        return Listing(directory, _FILES, [], is_task=True)
+
+
+def _fill(record: TraceRecord, listing: Listing, options: CollectOptions) -> None:
+    task = _read_task(listing)
     record.update(task.fields)
     enabled = fusion_enabled(options, task.fusion)
-    evidence = _read_evidence(directory, enabled, options)
+    evidence = _read_evidence(listing, enabled, options)
     if evidence.outcome.status == "ABORTED":
         # The writer may have finished between our reading of its file and our look for its process.
-        evidence = _read_evidence(directory, enabled, options)
+        listing = _look(listing.path)
+        evidence = _read_evidence(listing, enabled, options)
     record.gpu_metrics = evidence.trace.gpu
     record.probe = evidence.trace.probe
     record["status"] = evidence.outcome.status
     record["exit"] = evidence.outcome.exit_status
     _fill_from_probe(record)
     _fill_times(record)
-    record.update(_metrics(directory, evidence.trace, options))
+    record.update(_metrics(listing, evidence.trace, options))
 
 
-def _identity_from_path(directory: Path) -> dict[str, FieldValue]:
-    workdir = printable(directory.absolute())
-    match = _HASHED_PATH.search(workdir)
-    return {"workdir": workdir, "hash": f"{match[1]}/{match[2]}" if match else None}
-
-
-def _read_task(directory: Path) -> TaskFile:
+def _read_task(listing: Listing) -> TaskFile:
+    if _TASK_FILE not in listing.names:
+        return TaskFile()
     try:
-        task = read_task_file(directory / TASK_FILE)
+        task = read_task_file(f"{listing.path}/{_TASK_FILE}")
     except TaskMalformed as error:
         _LOG.warning("%s", error)
         return TaskFile()
@@ -110,13 +110,15 @@ def _read_task(directory: Path) -> TaskFile:
     return task
 
 
-def _read_evidence(directory: Path, enabled: bool, options: CollectOptions) -> _Evidence:
-    trace = read_task_trace(directory, options.host) if enabled else Trace()
-    try:
-        exit_status = read_exit_status(directory / EXIT_FILE)
-    except (OSError, ValueError) as error:
-        _LOG.warning("%s: no exit status in it: %s", directory / EXIT_FILE, error)
-        exit_status = None
+def _read_evidence(listing: Listing, enabled: bool, options: CollectOptions) -> _Evidence:
+    trace = read_task_trace(listing, options.host) if enabled else Trace()
+    exit_status = None
+    if _EXIT_FILE in listing.names:
+        path = f"{listing.path}/{_EXIT_FILE}"
+        try:
+            exit_status = read_exit_status(path)
+        except (OSError, ValueError) as error:
+            _LOG.warning("%s: no exit status in it: %s", path, error)
     return _Evidence(trace=trace, outcome=outcome_of(exit_status, trace.probe, host=options.host))
 
 
@@ -142,22 +144,16 @@ def _fill_times(record: TraceRecord) -> None:
         record["realtime"] = max(0, complete - start)
 
 
-def _metrics(directory: Path, trace: Trace, options: CollectOptions) -> dict[str, FieldValue]:
+def _metrics(listing: Listing, trace: Trace, options: CollectOptions) -> dict[str, FieldValue]:
     from_trace = options.metrics_from == "trace.json" or (
         options.metrics_from == "auto" and bool(trace.proc or trace.cgroup)
     )
     if from_trace:
         return metrics_of(trace)
+    if _COMMAND_TRACE_FILE not in listing.names:
+        return {}
     try:
-        return read_command_trace(directory / _COMMAND_TRACE_FILE)
+        return read_command_trace(f"{listing.path}/{_COMMAND_TRACE_FILE}")
     except (TraceNotFound, TraceMalformed) as error:
         _LOG.debug("%s", error)
         return {}
-
-
-def _task_order(record: TraceRecord) -> tuple[bool, int, str, str]:
-    task_id, workdir = record["task_id"], str(record["workdir"])
-    if isinstance(task_id, str) and task_id.isascii() and task_id.isdecimal():
-        digits = task_id.lstrip("0")  # not a number: Python converts no more than 4300 digits
-        return (False, len(digits), digits, workdir)
-    return (True, 0, "", workdir)

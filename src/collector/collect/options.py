@@ -23,12 +23,14 @@ class CollectOptions:
             of `.command.trace` otherwise. The gpu block always comes from the trace.
         environment: the environment variables that `auto` may ask.
         host: the machine that running writers are looked up on.
+        patience_s: how long to wait for one directory whose file system does not answer.
     """
 
     fusion: FusionMode = "off"
     metrics_from: MetricsSource = "auto"
     environment: Mapping[str, str] = field(default_factory=dict)
     host: Host = field(default_factory=local_host)
+    patience_s: float = 30.0
 
 
 def fusion_enabled(options: CollectOptions, stated_by_task: bool | None) -> bool:

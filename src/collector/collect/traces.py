@@ -2,9 +2,10 @@
 
 import logging
 import math
-from collections.abc import Sequence
-from pathlib import Path
+import os
+from collections.abc import Iterable, Sequence
 
+from collector.collect.directories import Listing
 from collector.collect.liveness import Host, writer_is_gone
 from collector.errors import TraceMalformed, TraceNotFound
 from collector.trace import BESIDE_FILE, TRACE_FILE, Trace, fold_traces, merge_traces, read_trace
@@ -12,17 +13,21 @@ from collector.trace import BESIDE_FILE, TRACE_FILE, Trace, fold_traces, merge_t
 __all__ = ["read_task_trace"]
 
 _LOG = logging.getLogger(__name__)
+_DIRECTORY, _FILE, _BESIDE = TRACE_FILE.parent.name, TRACE_FILE.name, BESIDE_FILE.name
 _LAUNCH_MS = 10_000  # how far apart a launcher may start its ranks
 
 
-def read_task_trace(directory: Path, host: Host) -> Trace:
+def read_task_trace(listing: Listing, host: Host) -> Trace:
     """Read what a task directory holds; an empty trace where there is none.
 
     The traces of ranks and of wrappers that ran at the same time are folded into one. A trace that
     another program wrote is merged with ours, its keys first. One trace alone is left as it is.
     """
-    plain = _read(directory / TRACE_FILE)
-    others = [_read(path) for path in _other_files(directory)]
+    names = _names_in_trace_directory(listing)
+    plain = _read(f"{listing.path}/{_DIRECTORY}/{_FILE}") if _FILE in names else None
+    others = [_read(f"{listing.path}/{_DIRECTORY}/{name}") for name in _others(names)]
+    if plain is not None and not others:
+        return plain
     ours = [trace for trace in (plain, *others) if trace is not None and trace.probe]
     chosen = _of_one_run(ours, host)
     folded = fold_traces(chosen) if len(chosen) > 1 else next(iter(chosen), None)
@@ -31,20 +36,29 @@ def read_task_trace(directory: Path, host: Host) -> Trace:
     return merge_traces(plain, folded) if folded else plain
 
 
-def _other_files(directory: Path) -> list[Path]:
+def _names_in_trace_directory(listing: Listing) -> list[str]:
+    path = f"{listing.path}/{_DIRECTORY}"
+    names: list[str] = []
     try:
-        names = sorted(path.name for path in (directory / TRACE_FILE.parent).iterdir())
-    except OSError:
-        return []
-    return [
-        directory / TRACE_FILE.parent / name
+        if _DIRECTORY in listing.names:
+            names = os.listdir(path)  # noqa: PTH208 - names, not paths
+    except OSError as error:
+        _LOG.debug("%s: cannot be listed: %s", path, error.strerror or error)
+    if _FILE not in names:
+        _LOG.debug("%s/%s: no trace", path, _FILE)
+    return names
+
+
+def _others(names: Iterable[str]) -> list[str]:
+    return sorted(
+        name
         for name in names
-        if name == BESIDE_FILE.name
-        or (name.startswith("trace.") and name.endswith(".json") and name != TRACE_FILE.name)
-    ]
+        if name == _BESIDE
+        or (name.startswith("trace.") and name.endswith(".json") and name != _FILE)
+    )
 
 
-def _read(path: Path) -> Trace | None:
+def _read(path: str) -> Trace | None:
     try:
         trace = read_trace(path)
     except (TraceNotFound, TraceMalformed) as error:

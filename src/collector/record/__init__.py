@@ -9,6 +9,7 @@ from collector.record.formatting import (
     raw_converter,
 )
 from collector.record.masking import mask_environment
+from collector.record.ordering import RecordOrder, record_order
 from collector.record.trace_record import TraceRecord
 
 __all__ = [
@@ -18,9 +19,11 @@ __all__ = [
     "Converter",
     "FieldType",
     "FieldValue",
+    "RecordOrder",
     "TraceRecord",
     "format_value",
     "mask_environment",
     "parse_converter",
     "raw_converter",
+    "record_order",
 ]

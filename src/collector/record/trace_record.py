@@ -35,7 +35,11 @@ class TraceRecord(Mapping[str, FieldValue]):
         return self._store[name]
 
     def __setitem__(self, name: str, value: FieldValue) -> None:
-        self.update({name: value})
+        if name not in FIELDS:
+            raise KeyError(f"{name!r} is not a field of TraceRecord; see collector.record.FIELDS")
+        if name == "env" and isinstance(value, str):
+            value = mask_environment(value)
+        self._store[name] = value
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._store)
@@ -61,7 +65,7 @@ class TraceRecord(Mapping[str, FieldValue]):
         """Set several fields.
 
         Raises:
-            KeyError: a name is not one of the 44; nothing has been set.
+            KeyError: a name is not one of the 44; the fields before it have been set.
         """
         if not fields.keys() <= FIELDS.keys():
             unknown = next(name for name in fields if name not in FIELDS)

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from collector.errors import TraceMalformed, TraceNotFound
-from collector.files import read_bounded
+from collector.files import StrPath, read_bounded
 from collector.trace.numbers import counter
 
 __all__ = ["BESIDE_FILE", "TRACE_FILE", "Trace", "parse_trace", "read_trace"]
@@ -60,7 +60,7 @@ class Trace:
         return isinstance(scope, dict) and scope.get("cgroup") == "shared"
 
 
-def read_trace(path: Path) -> Trace:
+def read_trace(path: StrPath) -> Trace:
     """Read a trace file.
 
     Raises:
@@ -78,7 +78,7 @@ def read_trace(path: Path) -> Trace:
     return parse_trace(data, source=path)
 
 
-def parse_trace(data: bytes, *, source: Path) -> Trace:
+def parse_trace(data: bytes, *, source: StrPath) -> Trace:
     """Parse the bytes of a trace file; `source` is named in errors.
 
     A block of the wrong type costs only that block.
@@ -94,7 +94,9 @@ def parse_trace(data: bytes, *, source: Path) -> Trace:
         raise TraceMalformed(
             f"{source}: holds a {type(root).__name__}, not an object; the trace is skipped"
         )
-    if _nests_deeper_than(root, _NESTING_LIMIT):
+    # Counting brackets is quick, and few of them cannot nest deep.
+    brackets = data.count(b"{") + data.count(b"[")
+    if brackets > _NESTING_LIMIT and _nests_deeper_than(root, _NESTING_LIMIT):
         raise TraceMalformed(f"{source}: nests deeper than {_NESTING_LIMIT}; the trace is skipped")
     problems: list[str] = []
     return Trace(
@@ -107,7 +109,7 @@ def parse_trace(data: bytes, *, source: Path) -> Trace:
 
 
 def _block(
-    root: Mapping[str, Any], name: str, source: Path, problems: list[str]
+    root: Mapping[str, Any], name: str, source: StrPath, problems: list[str]
 ) -> Mapping[str, Any] | None:
     block = root.get(name)
     if isinstance(block, dict):
