@@ -1,6 +1,8 @@
 """Lines in the order of their records, however many: what memory should not hold goes to disk."""
 
 import heapq
+import io
+import os
 import pickle
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -14,27 +16,29 @@ __all__ = ["OrderedLines"]
 
 _Entry: TypeAlias = tuple[RecordOrder, bytes]
 
-_RUN_BYTES = 8 * 1024 * 1024
+_RUN_BYTES = 2 * 1024 * 1024
+_READ_BYTES = 16 * 1024
 _order = itemgetter(0)
 
 
 class OrderedLines(AbstractContextManager["OrderedLines"], Iterable[bytes]):
     """Takes lines in any order and gives them back by `record_order`; equals as they came.
 
-    About 8 MiB of lines are held in memory. The others are in temporary files, sorted, one for
-    each 8 MiB, until the end of the `with` statement.
+    Some 2 MiB of lines are held in memory. The others are in one nameless temporary file, in sorted
+    runs, until the end of the `with` statement.
     """
 
     def __init__(self, *, run_bytes: int = _RUN_BYTES) -> None:
         self._run_bytes = run_bytes
         self._held: list[_Entry] = []
         self._held_bytes = 0
-        self._runs: list[IO[bytes]] = []
+        self._file: IO[bytes] | None = None
+        self._runs: list[tuple[int, int]] = []
         self._count = 0
 
     def __exit__(self, *_: object) -> None:
-        for run in self._runs:
-            run.close()
+        if self._file is not None:
+            self._file.close()
 
     def __len__(self) -> int:
         return self._count
@@ -53,23 +57,44 @@ class OrderedLines(AbstractContextManager["OrderedLines"], Iterable[bytes]):
 
     def __iter__(self) -> Iterator[bytes]:
         self._held.sort(key=_order)
-        runs = [*map(_entries, self._runs), iter(self._held)]
-        for _, line in heapq.merge(*runs, key=_order) if self._runs else self._held:
-            yield line
+        if self._file is None:
+            return (line for _, line in self._held)
+        self._file.flush()
+        runs = [_entries(self._file.fileno(), *run) for run in self._runs]
+        merged = heapq.merge(*runs, iter(self._held), key=_order)  # stable, as sorting is
+        return (line for _, line in merged)
 
     def _spill(self) -> None:
+        if self._file is None:
+            self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by __exit__
         self._held.sort(key=_order)
-        run = tempfile.TemporaryFile()  # noqa: SIM115 - closed at the end of the with statement
-        self._runs.append(run)
+        start = self._file.tell()
         for entry in self._held:
-            pickle.dump(entry, run, protocol=pickle.HIGHEST_PROTOCOL)
+            pickle.dump(entry, self._file, protocol=pickle.HIGHEST_PROTOCOL)
+        self._runs.append((start, self._file.tell()))
         self._held, self._held_bytes = [], 0
 
 
-def _entries(run: IO[bytes]) -> Iterator[_Entry]:
-    run.seek(0)
-    while True:
-        try:
-            yield pickle.load(run)  # written by this process, and nameless since
-        except EOFError:
-            return
+def _entries(descriptor: int, start: int, end: int) -> Iterator[_Entry]:
+    run = io.BufferedReader(_Run(descriptor, start, end), _READ_BYTES)
+    while run.peek(1):
+        yield pickle.load(run)  # written by this process into a file without a name
+
+
+class _Run(io.RawIOBase):
+    """A part of a file, read at a place of its own."""
+
+    def __init__(self, descriptor: int, start: int, end: int) -> None:
+        super().__init__()
+        self._descriptor = descriptor
+        self._at = start
+        self._end = end
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
+        wanted = min(len(buffer), self._end - self._at)
+        count = os.preadv(self._descriptor, [memoryview(buffer)[:wanted]], self._at)
+        self._at += count
+        return count

@@ -1,0 +1,39 @@
+import random
+
+import pytest
+
+from collector.record import FieldValue
+from collector.sinks.ordered import OrderedLines
+from helpers.builders import record
+
+
+def lines_of(ids: list[FieldValue], *, run_bytes: int) -> list[bytes]:
+    with OrderedLines(run_bytes=run_bytes) as lines:
+        for place, task_id in enumerate(ids):
+            lines.add(record({"task_id": task_id}), f"{task_id} {place}\n".encode())
+        assert len(lines) == len(ids)
+        return list(lines)
+
+
+@pytest.mark.parametrize("run_bytes", [1, 50, 1 << 20])
+def test_lines_come_back_in_the_order_of_their_records(run_bytes: int) -> None:
+    numbers = [str(number) for number in range(200)]
+    shuffled = random.Random(1).sample(numbers, len(numbers))
+    found = [line.split()[0].decode() for line in lines_of([*shuffled], run_bytes=run_bytes)]
+    assert found == numbers
+
+
+@pytest.mark.parametrize("run_bytes", [1, 1 << 20])
+def test_equals_stay_as_they_came(run_bytes: int) -> None:
+    assert lines_of(["1", "2", "1", None, "2", None], run_bytes=run_bytes) == [
+        b"1 0\n",
+        b"1 2\n",
+        b"2 1\n",
+        b"2 4\n",
+        b"None 3\n",
+        b"None 5\n",
+    ]
+
+
+def test_no_lines_are_no_lines() -> None:
+    assert lines_of([], run_bytes=1) == []
