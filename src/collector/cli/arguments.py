@@ -186,14 +186,62 @@ def _add_collect(subcommands: "argparse._SubParsersAction[_Parser]") -> None:
     )
     collect.add_argument(
         "--metrics-from",
-        choices=("auto", "trace.json", "command.trace"),
+        choices=("auto", "trace.json", "command.trace", "nextflow"),
         default="auto",
         help=(
             "source of the CPU, memory and I/O figures; auto: trace.json where it has them, else"
-            " .command.trace (default: auto)"
+            " .command.trace; nextflow: as NXF_FUSION_TRACE says (default: auto)"
         ),
     )
+    _add_collect_sources(collect)
     _add_verbose(collect)
+
+
+def _add_collect_sources(collect: argparse.ArgumentParser) -> None:
+    collect.add_argument(
+        "--nextflow-trace",
+        type=Path,
+        metavar="TRACE.TXT",
+        help="trace.txt of the Nextflow run: ids, names and statuses of its tasks, by their hash",
+    )
+    collect.add_argument(
+        "--fields",
+        metavar="LIST",
+        help=(
+            "columns of a .tsv file, as in Nextflow's trace.fields, such as rss or rss:num; also"
+            " trace.txt (its default columns), all and gpu"
+        ),
+    )
+    collect.add_argument(
+        "--raw", action="store_true", help="with --fields: dates, times, %% and memory as numbers"
+    )
+    collect.add_argument(
+        "--patience",
+        type=float,
+        default=30.0,
+        metavar="S",
+        help="seconds to wait for one directory that does not answer (default: 30)",
+    )
+    collect.add_argument(
+        "--watch",
+        action="store_true",
+        help=(
+            "follow running tasks and write a record of each as it completes, until a signal; goes"
+            " on where an earlier watch into the same .jsonl file ended"
+        ),
+    )
+    collect.add_argument(
+        "--until-idle",
+        type=float,
+        metavar="S",
+        help="with --watch: end when nothing has completed or appeared for S seconds",
+    )
+    collect.add_argument(
+        "--until-exit",
+        type=int,
+        metavar="PID",
+        help="with --watch: end after the process, such as nextflow, has ended",
+    )
 
 
 def _add_verbose(parser: argparse.ArgumentParser) -> None:

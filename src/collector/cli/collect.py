@@ -5,13 +5,22 @@ import os
 import sys
 from argparse import Namespace
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from collector.cli.arguments import UsageError
 from collector.cli.output import write_output
-from collector.collect import CollectOptions, stream_directories
+from collector.collect import CollectOptions, Watch, stream_directories
 from collector.errors import SinkRejected
-from collector.sinks import JsonlSink, Sink, TsvSink, check_target, ordered_jsonl
+from collector.sinks import (
+    JsonlSink,
+    Sink,
+    TsvSink,
+    check_target,
+    ordered_jsonl,
+    parse_columns,
+)
+from collector.trace import NextflowTrace, read_nextflow_trace
 
 __all__ = ["execute_collect"]
 
@@ -20,12 +29,18 @@ _LINES_AT_ONCE = 256
 
 def execute_collect(arguments: Namespace) -> int:
     """Collect, write, and return 0; finding no task directory is no error."""
-    sink = _sink(arguments.to)
+    sink = _sink(arguments)
     options = CollectOptions(
         fusion=arguments.fusion,
         metrics_from=arguments.metrics_from,
         environment=os.environ,
+        patience_s=arguments.patience,
     )
+    if arguments.watch:
+        return _watch(arguments, options)
+    if arguments.nextflow_trace is not None:
+        run = read_nextflow_trace(arguments.nextflow_trace)
+        options = replace(options, nextflow_trace=run)
     records = stream_directories(arguments.directories, options)
     if sink is None:
         with ordered_jsonl(records) as lines:
@@ -41,14 +56,44 @@ def execute_collect(arguments: Namespace) -> int:
     return 0
 
 
-def _sink(path: Path | None) -> Sink | None:
+def _sink(arguments: Namespace) -> Sink | None:
+    path: Path | None = arguments.to
+    suffix = "" if path is None else path.suffix.lower()
+    if (arguments.fields or arguments.raw) and suffix != ".tsv":
+        raise UsageError("--fields and --raw are about a .tsv file: name one with --to")
+    if arguments.raw and not arguments.fields:
+        raise UsageError("--raw needs --fields; without it, values are raw")
     if path is None:
         return None
-    suffix = path.suffix.lower()
     if suffix not in (".jsonl", ".tsv"):
         raise UsageError(f"--to {path}: name a file that ends in .jsonl or .tsv")
     check_target(path)
-    return JsonlSink(path=path) if suffix == ".jsonl" else TsvSink(path=path)
+    if suffix == ".jsonl":
+        return JsonlSink(path=path)
+    columns = parse_columns(arguments.fields, raw=arguments.raw) if arguments.fields else None
+    return TsvSink(path=path, columns=columns)
+
+
+def _watch(arguments: Namespace, options: CollectOptions) -> int:
+    from collector.cli.watch import execute_watch  # noqa: PLC0415 - few need it
+
+    path: Path | None = arguments.to
+    if path is not None and path.suffix.lower() != ".jsonl":
+        raise UsageError("--watch writes JSON lines: name a .jsonl file with --to, or none")
+    watch = Watch(
+        roots=arguments.directories,
+        options=lambda: _with_trace(options, arguments.nextflow_trace),
+        idle_s=arguments.until_idle,
+    )
+    return execute_watch(watch, path, until_exit=arguments.until_exit)
+
+
+def _with_trace(options: CollectOptions, path: Path | None) -> CollectOptions:
+    """Read the run's `trace.txt` anew; before it is there, no task is in it."""
+    if path is None:
+        return options
+    run = read_nextflow_trace(path) if path.exists() else NextflowTrace([], {})
+    return replace(options, nextflow_trace=run)
 
 
 def _print(lines: Iterable[bytes]) -> None:

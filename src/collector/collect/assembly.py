@@ -1,37 +1,44 @@
-"""One task directory in, one record out, whatever state the directory is in."""
+"""One task directory in, its records out, whatever state the directory is in."""
 
+import contextlib
 import logging
 import os
-import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from collector.collect.directories import Listing, list_directory
-from collector.collect.options import CollectOptions, fusion_enabled
+from collector.collect.identity import fill_identity, identify
+from collector.collect.options import CollectOptions, fusion_enabled, metrics_source
 from collector.collect.status import Outcome, outcome_of
-from collector.collect.traces import read_task_trace
-from collector.errors import TaskMalformed, TraceMalformed, TraceNotFound
-from collector.files import StrPath, printable
+from collector.collect.traces import read_task_traces
+from collector.errors import TraceMalformed, TraceNotFound
+from collector.files import StrPath
 from collector.record import FieldValue, TraceRecord
 from collector.trace import (
+    COMMAND_RUN_FILE,
     EXIT_FILE,
     TASK_FILE,
     TRACE_FILE,
-    TaskFile,
     Trace,
-    counter,
     metrics_of,
     read_command_trace,
     read_exit_status,
-    read_task_file,
 )
 
-__all__ = ["collect_listed", "collect_task", "identify"]
+__all__ = ["collect_listed", "collect_task"]
 
 _LOG = logging.getLogger(__name__)
 _COMMAND_TRACE_FILE = ".command.trace"
-_TASK_FILE, _EXIT_FILE = TASK_FILE.name, EXIT_FILE.name
-_FILES = frozenset({_TASK_FILE, _EXIT_FILE, TRACE_FILE.parent.name, _COMMAND_TRACE_FILE})
-_HASHED_PATH = re.compile(r"(?:^|/)([0-9a-f]{2})/([0-9a-f]{6})[0-9a-f]{24}$")
+_EXIT_FILE = EXIT_FILE.name
+_FILES = frozenset(
+    {
+        TASK_FILE.name,
+        _EXIT_FILE,
+        TRACE_FILE.parent.name,
+        _COMMAND_TRACE_FILE,
+        COMMAND_RUN_FILE.name,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,27 +52,39 @@ class _Evidence:
 def collect_task(directory: StrPath, options: CollectOptions | None = None) -> TraceRecord:
     """Make the record of one task directory; never raises for what the directory holds.
 
-    By default no trace is read (`CollectOptions.fusion` is `off`).
+    By default no trace is read (`CollectOptions.fusion` is `off`). Of a directory that several jobs
+    shared, the record is the last one's.
     """
-    return collect_listed(_look(os.fspath(directory)), options or CollectOptions())
+    return collect_listed(_look(os.fspath(directory)), options or CollectOptions())[-1]
 
 
-def collect_listed(listing: Listing, options: CollectOptions) -> TraceRecord:
-    """Make the record of a task directory that has just been listed."""
-    record = identify(listing.path)
+def collect_listed(listing: Listing, options: CollectOptions) -> list[TraceRecord]:
+    """Make the records of a task directory that has just been listed.
+
+    There is one; of a directory that no launcher made, one for each batch job that left a trace.
+    """
+    records = [identify(listing.path)]
+    with _contained(listing):
+        enabled = fusion_enabled(options, fill_identity(records[0], listing, options))
+        evidences = _read_evidence(listing, enabled, options)
+        if any(evidence.outcome.status == "ABORTED" for evidence in evidences):
+            # The writer may have finished between our reading of its file and our look for it.
+            listing = _look(listing.path)
+            evidences = _read_evidence(listing, enabled, options)
+        records += [TraceRecord(records[0].to_dict()) for _ in evidences[1:]]
+        for record, evidence in zip(records, evidences, strict=True):
+            with _contained(listing):
+                _fill(record, listing, evidence, options, fusion=enabled)
+    return records
+
+
+@contextlib.contextmanager
+def _contained(listing: Listing) -> Iterator[None]:
+    """Keep a damaged directory from costing other tasks their records, or itself what is known."""
     try:
-        _fill(record, listing, options)
+        yield
     except Exception:
-        # A damaged directory must not cost the other tasks their records, nor itself what is known.
         _LOG.exception("%s: the record is incomplete", listing.path)
-    return record
-
-
-def identify(directory: str) -> TraceRecord:
-    """Make a record of what the path alone tells."""
-    workdir = printable(os.path.abspath(directory))  # noqa: PTH100 - once a task, and Path is slow
-    match = _HASHED_PATH.search(workdir)
-    return TraceRecord({"workdir": workdir, "hash": f"{match[1]}/{match[2]}" if match else None})
 
 
 def _look(directory: str) -> Listing:
@@ -77,41 +96,8 @@ def _look(directory: str) -> Listing:
         return Listing(directory, _FILES, [], is_task=True)
 
 
-def _fill(record: TraceRecord, listing: Listing, options: CollectOptions) -> None:
-    task = _read_task(listing)
-    record.update(task.fields)
-    enabled = fusion_enabled(options, task.fusion)
-    evidence = _read_evidence(listing, enabled, options)
-    if evidence.outcome.status == "ABORTED":
-        # The writer may have finished between our reading of its file and our look for its process.
-        listing = _look(listing.path)
-        evidence = _read_evidence(listing, enabled, options)
-    record.gpu_metrics = evidence.trace.gpu
-    record.probe = evidence.trace.probe
-    record["status"] = evidence.outcome.status
-    record["exit"] = evidence.outcome.exit_status
-    _fill_from_probe(record)
-    _fill_times(record)
-    record.update(_metrics(listing, evidence.trace, options))
-
-
-def _read_task(listing: Listing) -> TaskFile:
-    if _TASK_FILE not in listing.names:
-        return TaskFile()
-    try:
-        task = read_task_file(f"{listing.path}/{_TASK_FILE}")
-    except TaskMalformed as error:
-        _LOG.warning("%s", error)
-        return TaskFile()
-    if task is None:
-        return TaskFile()
-    for problem in task.problems:
-        _LOG.warning("%s", problem)
-    return task
-
-
-def _read_evidence(listing: Listing, enabled: bool, options: CollectOptions) -> _Evidence:
-    trace = read_task_trace(listing, options.host) if enabled else Trace()
+def _read_evidence(listing: Listing, enabled: bool, options: CollectOptions) -> list[_Evidence]:
+    traces = read_task_traces(listing, options.host) if enabled else [Trace()]
     exit_status = None
     if _EXIT_FILE in listing.names:
         path = f"{listing.path}/{_EXIT_FILE}"
@@ -119,20 +105,43 @@ def _read_evidence(listing: Listing, enabled: bool, options: CollectOptions) -> 
             exit_status = read_exit_status(path)
         except (OSError, ValueError) as error:
             _LOG.warning("%s: no exit status in it: %s", path, error)
-    return _Evidence(trace=trace, outcome=outcome_of(exit_status, trace.probe, host=options.host))
+    return [
+        _Evidence(trace=trace, outcome=outcome_of(exit_status, trace.probe, host=options.host))
+        for trace in traces
+    ]
 
 
-def _fill_from_probe(record: TraceRecord) -> None:
-    """Take from the probe block what no `.task.json` told: when, and on which machine."""
-    probe = record.probe or {}
-    hostname = probe.get("hostname")
-    start_ms, end_ms = counter(probe.get("start_ms")), counter(probe.get("written_ms"))
-    if record["hostname"] is None and isinstance(hostname, str):
-        record["hostname"] = hostname
+def _fill(
+    record: TraceRecord,
+    listing: Listing,
+    evidence: _Evidence,
+    options: CollectOptions,
+    *,
+    fusion: bool,
+) -> None:
+    # The gpu block comes first, so that no fault of the figures after it can lose it.
+    record.gpu_metrics = evidence.trace.gpu
+    record.probe = evidence.trace.probe
+    if record["status"] is None:  # Nextflow's own word, such as CACHED, counts
+        record["status"] = evidence.outcome.status
+    if record["exit"] is None:
+        record["exit"] = evidence.outcome.exit_status
+    if record.probe is not None:
+        _fill_from_probe(record, evidence.trace)
+    _fill_times(record)
+    record.update(_metrics(listing, evidence.trace, options, fusion=fusion))
+
+
+def _fill_from_probe(record: TraceRecord, trace: Trace) -> None:
+    """Take from the probe block what nothing else told: which job, when, and on which machine."""
+    if record["hostname"] is None:
+        record["hostname"] = trace.text("hostname")
+    if record["native_id"] is None:
+        record["native_id"] = trace.job_id
     if record["start"] is None:
-        record["start"] = start_ms
-    if record["complete"] is None and probe.get("state") == "final":
-        record["complete"] = end_ms
+        record["start"] = trace.number("start_ms")
+    if record["complete"] is None and trace.text("state") == "final":
+        record["complete"] = trace.number("written_ms")
 
 
 def _fill_times(record: TraceRecord) -> None:
@@ -144,11 +153,11 @@ def _fill_times(record: TraceRecord) -> None:
         record["realtime"] = max(0, complete - start)
 
 
-def _metrics(listing: Listing, trace: Trace, options: CollectOptions) -> dict[str, FieldValue]:
-    from_trace = options.metrics_from == "trace.json" or (
-        options.metrics_from == "auto" and bool(trace.proc or trace.cgroup)
-    )
-    if from_trace:
+def _metrics(
+    listing: Listing, trace: Trace, options: CollectOptions, *, fusion: bool
+) -> dict[str, FieldValue]:
+    source = metrics_source(options, fusion=fusion)
+    if source == "trace.json" or (source == "auto" and (trace.proc or trace.cgroup)):
         return metrics_of(trace)
     if _COMMAND_TRACE_FILE not in listing.names:
         return {}

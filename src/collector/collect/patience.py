@@ -8,7 +8,7 @@ nothing.
 import queue
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Generic, Protocol, TypeVar
 
 __all__ = ["Work", "work_through"]
@@ -22,12 +22,12 @@ Result = TypeVar("Result")
 class Work(Protocol[Result]):
     """A piece of work."""
 
-    def do(self) -> tuple[Result | None, Iterator["Work[Result]"]]:
-        """Return a result, if there is one, and the work that follows from it."""
+    def do(self) -> tuple[Sequence[Result], Iterator["Work[Result]"]]:
+        """Return the results, and the work that follows from it."""
         ...
 
-    def give_up(self) -> Result | None:
-        """Return what stands for the result of work that hangs; it must not touch the disk."""
+    def give_up(self) -> Sequence[Result]:
+        """Return what stands for the results of work that hangs; it must not touch the disk."""
         ...
 
 
@@ -54,9 +54,7 @@ def work_through(first: Iterator[Work[Result]], *, patience_s: float) -> Iterato
             if hanging is not None:
                 stuck.append(worker)
                 worker = None
-                result = hanging.give_up()
-                if result is not None:
-                    yield result
+                yield from hanging.give_up()
     finally:
         if worker is not None:
             worker.requests.put(None)
@@ -65,9 +63,7 @@ def work_through(first: Iterator[Work[Result]], *, patience_s: float) -> Iterato
 def _given_up(pending: list[Iterator[Work[Result]]]) -> Iterator[Result]:
     for works in reversed(pending):
         for work in works:
-            result = work.give_up()
-            if result is not None:
-                yield result
+            yield from work.give_up()
 
 
 class _Batch(Generic[Result]):
@@ -114,14 +110,13 @@ class _Batch(Generic[Result]):
             self._current, self._since_s = work, time.monotonic()
         if work is None:
             return False
-        result, following = work.do()
+        results, following = work.do()
         with self._lock:
             self._current = None
             if self._abandoned:
                 return False
             self._pending.append(following)
-            if result is not None:
-                self.results.append(result)
+            self.results.extend(results)
         return True
 
     def _next(self) -> Work[Result] | None:

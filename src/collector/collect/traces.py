@@ -8,32 +8,68 @@ from collections.abc import Iterable, Sequence
 from collector.collect.directories import Listing
 from collector.collect.liveness import Host, writer_is_gone
 from collector.errors import TraceMalformed, TraceNotFound
-from collector.trace import BESIDE_FILE, TRACE_FILE, Trace, fold_traces, merge_traces, read_trace
+from collector.trace import (
+    BESIDE_FILE,
+    EXIT_FILE,
+    TASK_FILE,
+    TRACE_FILE,
+    Trace,
+    fold_traces,
+    merge_traces,
+    read_trace,
+)
 
-__all__ = ["read_task_trace"]
+__all__ = ["read_task_traces", "was_launched"]
 
 _LOG = logging.getLogger(__name__)
 _DIRECTORY, _FILE, _BESIDE = TRACE_FILE.parent.name, TRACE_FILE.name, BESIDE_FILE.name
+# What a launcher that makes a directory for one task leaves there.
+_LAUNCHED = frozenset({TASK_FILE.name, EXIT_FILE.name, ".command.sh", ".command.run"})
 _LAUNCH_MS = 10_000  # how far apart a launcher may start its ranks
 
 
-def read_task_trace(listing: Listing, host: Host) -> Trace:
+def read_task_traces(listing: Listing, host: Host) -> list[Trace]:
     """Read what a task directory holds; an empty trace where there is none.
 
     The traces of ranks and of wrappers that ran at the same time are folded into one. A trace that
     another program wrote is merged with ours, its keys first. One trace alone is left as it is.
+    There is more than one in the result only for a directory that no launcher made for one task:
+    then each batch job is a task, in the order in which they started.
     """
     names = _names_in_trace_directory(listing)
     plain = _read(f"{listing.path}/{_DIRECTORY}/{_FILE}") if _FILE in names else None
     others = [_read(f"{listing.path}/{_DIRECTORY}/{name}") for name in _others(names)]
-    if plain is not None and not others:
-        return plain
+    if not others:
+        return [plain or Trace()]
     ours = [trace for trace in (plain, *others) if trace is not None and trace.probe]
-    chosen = _of_one_run(ours, host)
-    folded = fold_traces(chosen) if len(chosen) > 1 else next(iter(chosen), None)
+    if not was_launched(listing):
+        jobs = _by_job(ours)
+        if len(jobs) > 1 and (plain is None or plain.probe):
+            return [_one_trace(traces, host) for traces in jobs]
+    folded = _one_trace(ours, host)
     if plain is None or plain.probe:
-        return folded or Trace()
-    return merge_traces(plain, folded) if folded else plain
+        return [folded]
+    return [merge_traces(plain, folded) if ours else plain]
+
+
+def was_launched(listing: Listing) -> bool:
+    """Say whether a launcher made the directory, for one task."""
+    return not listing.names.isdisjoint(_LAUNCHED)
+
+
+def _one_trace(traces: Sequence[Trace], host: Host) -> Trace:
+    chosen = _of_one_run(traces, host)
+    return fold_traces(chosen) if len(chosen) > 1 else next(iter(chosen), Trace())
+
+
+def _by_job(traces: Iterable[Trace]) -> list[list[Trace]]:
+    """Sort traces into batch jobs, the elements of an array each into its own."""
+    jobs: dict[str | None, list[Trace]] = {}
+    for trace in traces:
+        jobs.setdefault(trace.job_id, []).append(trace)
+    return sorted(
+        jobs.values(), key=lambda job: min(trace.number("start_ms") or 0 for trace in job)
+    )
 
 
 def _names_in_trace_directory(listing: Listing) -> list[str]:

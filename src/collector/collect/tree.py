@@ -2,21 +2,23 @@
 
 import logging
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Generic, TypeVar
 
-from collector.collect.assembly import collect_listed, identify
+from collector.collect.assembly import collect_listed
 from collector.collect.directories import Listing, list_or_log, separate_roots
+from collector.collect.identity import identify
 from collector.collect.options import CollectOptions
 from collector.collect.patience import Work, work_through
 from collector.record import TraceRecord, record_order
+from collector.trace import NextflowTrace
 
-__all__ = ["collect_directories", "stream_directories"]
+__all__ = ["Reading", "collect_directories", "stream_directories", "walk"]
 
 _LOG = logging.getLogger(__name__)
-_Works: TypeAlias = Iterator[Work[TraceRecord]]
+Result = TypeVar("Result")
 
 
 def collect_directories(
@@ -45,44 +47,91 @@ def stream_directories(
     Raises:
         CollectFailed: a root does not exist or is not a directory; before the first record.
     """
-    options = options or CollectOptions()
-    first = (_Visit(root, options) for root in separate_roots(roots))
-    yield from work_through(first, patience_s=options.patience_s)
+    chosen = options or CollectOptions()
+    reading = Reading(
+        read=lambda listing: collect_listed(listing, chosen),
+        give_up=lambda path: [identify(path)],
+        patience_s=chosen.patience_s,
+    )
+    records = walk(roots, reading)
+    run = chosen.nextflow_trace
+    yield from records if run is None else _joined(records, run)
+
+
+def _joined(records: Iterator[TraceRecord], run: NextflowTrace) -> Iterator[TraceRecord]:
+    """Add the tasks of a Nextflow run whose directories are not there any more."""
+    found = set()
+    for record in records:
+        found.add(record["hash"])
+        yield record
+    for task_hash in run:
+        if task_hash not in found:
+            _LOG.debug("%s: only trace.txt tells of this task", task_hash)
+            yield TraceRecord(run.fields_of(task_hash))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading(Generic[Result]):
+    """How a walk reads task directories.
+
+    Attributes:
+        read: makes the results of a task directory.
+        give_up: makes what stands for them where the directory, whose path it gets, hangs.
+        patience_s: how long to wait for one directory.
+        skip: paths not to look at.
+    """
+
+    read: Callable[[Listing], Sequence[Result]]
+    give_up: Callable[[str], Sequence[Result]]
+    patience_s: float
+    skip: Container[str] = ()
+
+
+def walk(roots: Iterable[Path], reading: Reading[Result]) -> Iterator[Result]:
+    """Read every task directory at and below the given directories.
+
+    Raises:
+        CollectFailed: a root does not exist or is not a directory; before the first result.
+    """
+    first = (_Visit(root, reading) for root in separate_roots(roots))
+    return work_through(first, patience_s=reading.patience_s)
 
 
 @dataclass(frozen=True, slots=True)
-class _Visit:
+class _Visit(Generic[Result]):
     """Lists a directory."""
 
     path: str
-    options: CollectOptions
+    reading: Reading[Result]
 
-    def do(self) -> tuple[TraceRecord | None, _Works]:
+    def do(self) -> tuple[Sequence[Result], Iterator[Work[Result]]]:
         listing = list_or_log(self.path)
-        return None, iter(()) if listing is None else self._following(listing)
+        return [], iter(()) if listing is None else self._following(listing)
 
-    def give_up(self) -> TraceRecord | None:
+    def give_up(self) -> Sequence[Result]:
         _LOG.warning("%s: listing it takes too long; left out", self.path)
-        record = identify(self.path)
-        return None if record["hash"] is None else record  # a task's, by its path
+        is_task = identify(self.path)["hash"] is not None  # by its path
+        return self.reading.give_up(self.path) if is_task else []
 
-    def _following(self, listing: Listing) -> _Works:
+    def _following(self, listing: Listing) -> Iterator[Work[Result]]:
         if listing.is_task:
-            yield _Collect(listing, self.options)
+            yield _Read(listing, self.reading)
         for name in listing.below:
-            yield _Visit(os.path.join(listing.path, name), self.options)  # noqa: PTH118
+            path = os.path.join(listing.path, name)  # noqa: PTH118 - Path is slow
+            if path not in self.reading.skip:
+                yield _Visit(path, self.reading)
 
 
 @dataclass(frozen=True, slots=True)
-class _Collect:
+class _Read(Generic[Result]):
     """Reads the files of a task directory."""
 
     listing: Listing
-    options: CollectOptions
+    reading: Reading[Result]
 
-    def do(self) -> tuple[TraceRecord | None, _Works]:
-        return collect_listed(self.listing, self.options), iter(())
+    def do(self) -> tuple[Sequence[Result], Iterator[Work[Result]]]:
+        return self.reading.read(self.listing), iter(())
 
-    def give_up(self) -> TraceRecord:
+    def give_up(self) -> Sequence[Result]:
         _LOG.warning("%s: reading it takes too long; the record is incomplete", self.listing.path)
-        return identify(self.listing.path)
+        return self.reading.give_up(self.listing.path)

@@ -44,6 +44,12 @@ class Trace:
         return counter((self.probe or {}).get(key))
 
     @property
+    def job_id(self) -> str | None:
+        """Return the id of the batch job, as Slurm writes it: `4711`, or `4711_3` in an array."""
+        job, element = self.text("job"), self.text("array")
+        return job if job is None or element is None else f"{job}_{element}"
+
+    @property
     def unavailable(self) -> frozenset[str]:
         """Dotted keys that stand as 0 only because they could not be measured."""
         listed = (self.probe or {}).get("unavailable")

@@ -19,12 +19,12 @@ class Step:
     below: list["Step"] = field(default_factory=list)
     before: Callable[[], object] = lambda: None
 
-    def do(self) -> tuple[str | None, Iterator[Work[str]]]:
+    def do(self) -> tuple[list[str], Iterator[Work[str]]]:
         self.before()
-        return self.name, iter(self.below)
+        return [self.name], iter(self.below)
 
-    def give_up(self) -> str:
-        return f"gave up {self.name}"
+    def give_up(self) -> list[str]:
+        return [f"gave up {self.name}"]
 
 
 @pytest.fixture
