@@ -168,7 +168,13 @@ def _add_collect(subcommands: "argparse._SubParsersAction[_Parser]") -> None:
         ),
         allow_abbrev=False,
     )
-    collect.add_argument("directories", nargs="+", type=Path, metavar="DIR")
+    collect.add_argument(
+        "directories",
+        nargs="+",
+        type=_place,
+        metavar="DIR",
+        help="directory, or URL such as s3://bucket/work (needs gpu-probe[objects])",
+    )
     collect.add_argument(
         "--to",
         type=Path,
@@ -242,6 +248,10 @@ def _add_collect_sources(collect: argparse.ArgumentParser) -> None:
         metavar="PID",
         help="with --watch: end after the process, such as nextflow, has ended",
     )
+
+
+def _place(word: str) -> Path | str:
+    return word if "://" in word else Path(word)
 
 
 def _add_verbose(parser: argparse.ArgumentParser) -> None:

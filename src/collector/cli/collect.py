@@ -80,6 +80,8 @@ def _watch(arguments: Namespace, options: CollectOptions) -> int:
     path: Path | None = arguments.to
     if path is not None and path.suffix.lower() != ".jsonl":
         raise UsageError("--watch writes JSON lines: name a .jsonl file with --to, or none")
+    if any(isinstance(place, str) for place in arguments.directories):
+        raise UsageError("--watch follows directories; a URL can be collected when all has ended")
     watch = Watch(
         roots=arguments.directories,
         options=lambda: _with_trace(options, arguments.nextflow_trace),

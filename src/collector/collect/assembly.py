@@ -25,12 +25,12 @@ from collector.trace import (
     read_exit_status,
 )
 
-__all__ = ["collect_listed", "collect_task"]
+__all__ = ["LISTED_FILES", "collect_listed", "collect_task"]
 
 _LOG = logging.getLogger(__name__)
 _COMMAND_TRACE_FILE = ".command.trace"
 _EXIT_FILE = EXIT_FILE.name
-_FILES = frozenset(
+LISTED_FILES = frozenset(
     {
         TASK_FILE.name,
         _EXIT_FILE,
@@ -58,12 +58,15 @@ def collect_task(directory: StrPath, options: CollectOptions | None = None) -> T
     return collect_listed(_look(os.fspath(directory)), options or CollectOptions())[-1]
 
 
-def collect_listed(listing: Listing, options: CollectOptions) -> list[TraceRecord]:
+def collect_listed(
+    listing: Listing, options: CollectOptions, *, place: str | None = None
+) -> list[TraceRecord]:
     """Make the records of a task directory that has just been listed.
 
+    `place` is where it really is, if what was listed is a copy.
     There is one; of a directory that no launcher made, one for each batch job that left a trace.
     """
-    records = [identify(listing.path)]
+    records = [identify(place or listing.path)]
     with _contained(listing):
         enabled = fusion_enabled(options, fill_identity(records[0], listing, options))
         evidences = _read_evidence(listing, enabled, options)
@@ -93,7 +96,7 @@ def _look(directory: str) -> Listing:
         return list_directory(directory)
     except OSError as error:
         _LOG.debug("%s: cannot be listed: %s", directory, error.strerror or error)
-        return Listing(directory, _FILES, [], is_task=True)
+        return Listing(directory, LISTED_FILES, [], is_task=True)
 
 
 def _read_evidence(listing: Listing, enabled: bool, options: CollectOptions) -> list[_Evidence]:

@@ -10,11 +10,18 @@ from typing import NamedTuple
 from collector.errors import CollectFailed
 from collector.trace import EXIT_FILE, TASK_FILE, TRACE_FILE
 
-__all__ = ["Listing", "find_task_directories", "list_directory", "list_or_log", "separate_roots"]
+__all__ = [
+    "MARKER_FILES",
+    "Listing",
+    "find_task_directories",
+    "list_directory",
+    "list_or_log",
+    "separate_roots",
+]
 
 _LOG = logging.getLogger(__name__)
 _TRACE_DIRECTORY = TRACE_FILE.parent.name
-_MARKER_FILES = frozenset({TASK_FILE.name, ".command.sh", EXIT_FILE.name})
+MARKER_FILES = frozenset({TASK_FILE.name, ".command.sh", EXIT_FILE.name})
 
 
 class Listing(NamedTuple):
@@ -37,7 +44,7 @@ def list_directory(path: str) -> Listing:
         for entry in entries:
             name = entry.name
             names.append(name)
-            if name in _MARKER_FILES:
+            if name in MARKER_FILES:
                 is_task = True
             elif entry.is_dir(follow_symlinks=False):
                 if name == _TRACE_DIRECTORY:

@@ -26,8 +26,10 @@ _HASHED_PATH = re.compile(r"(?:^|/)([0-9a-f]{2})/([0-9a-f]{6})[0-9a-f]{24}$")
 
 
 def identify(directory: StrPath) -> TraceRecord:
-    """Make a record of what the path alone tells."""
-    workdir = printable(os.path.abspath(directory))  # noqa: PTH100 - once a task, and Path is slow
+    """Make a record of what the path, or URL, alone tells."""
+    workdir = os.fspath(directory)
+    if "://" not in workdir:
+        workdir = printable(os.path.abspath(workdir))  # noqa: PTH100 - Path is slow
     match = _HASHED_PATH.search(workdir)
     return TraceRecord({"workdir": workdir, "hash": f"{match[1]}/{match[2]}" if match else None})
 

@@ -4,14 +4,17 @@ import logging
 import os
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from collector.collect.assembly import collect_listed
 from collector.collect.directories import Listing, list_or_log, separate_roots
 from collector.collect.identity import identify
+from collector.collect.object_store import is_url, stream_store
 from collector.collect.options import CollectOptions
 from collector.collect.patience import Work, work_through
+from collector.files import StrPath
 from collector.record import TraceRecord, record_order
 from collector.trace import NextflowTrace
 
@@ -22,9 +25,9 @@ Result = TypeVar("Result")
 
 
 def collect_directories(
-    roots: Iterable[Path], options: CollectOptions | None = None
+    roots: Iterable[StrPath], options: CollectOptions | None = None
 ) -> list[TraceRecord]:
-    """Make one record of each task directory at and below the given directories.
+    """Make one record of each task directory at and below the given directories and URLs.
 
     The order is that of the task ids which are numbers, by value; the others come after them. Equal
     ids, as those of several runs, are in the order of the paths that the records state, then of the
@@ -38,9 +41,9 @@ def collect_directories(
 
 
 def stream_directories(
-    roots: Iterable[Path], options: CollectOptions | None = None
+    roots: Iterable[StrPath], options: CollectOptions | None = None
 ) -> Iterator[TraceRecord]:
-    """Make the same records, one at a time, in the order of the real paths.
+    """Make the same records, one at a time: in the order of the real paths, then those of URLs.
 
     A directory that takes longer than `options.patience_s` costs only what was to be read of it.
 
@@ -53,7 +56,10 @@ def stream_directories(
         give_up=lambda path: [identify(path)],
         patience_s=chosen.patience_s,
     )
-    records = walk(roots, reading)
+    named = list(roots)
+    local = walk([Path(root) for root in named if not is_url(root)], reading)
+    remote = (stream_store(str(url), chosen) for url in named if is_url(url))
+    records = chain(local, chain.from_iterable(remote))
     run = chosen.nextflow_trace
     yield from records if run is None else _joined(records, run)
 
