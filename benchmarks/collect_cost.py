@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import orjson
+
 from report import Table, as_text
 
 HERE = Path(__file__).resolve().parent

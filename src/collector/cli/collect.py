@@ -1,6 +1,7 @@
 """`gpu-bench collect`: task directories in, records out."""
 
 import itertools
+import math
 import os
 import sys
 from argparse import Namespace
@@ -29,6 +30,7 @@ _LINES_AT_ONCE = 256
 
 def execute_collect(arguments: Namespace) -> int:
     """Collect, write, and return 0; finding no task directory is no error."""
+    _check(arguments)
     sink = _sink(arguments)
     options = CollectOptions(
         fusion=arguments.fusion,
@@ -54,6 +56,13 @@ def execute_collect(arguments: Namespace) -> int:
     if sink is not None:
         _say(f"{count} {'record' if count == 1 else 'records'} written to {arguments.to}")
     return 0
+
+
+def _check(arguments: Namespace) -> None:
+    if not 0 < arguments.patience < math.inf:
+        raise UsageError(f"--patience {arguments.patience}: name a number of seconds above 0")
+    if not arguments.watch and (arguments.until_idle, arguments.until_exit) != (None, None):
+        raise UsageError("--until-idle and --until-exit say when --watch ends: name that too")
 
 
 def _sink(arguments: Namespace) -> Sink | None:

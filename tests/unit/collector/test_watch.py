@@ -197,3 +197,19 @@ def test_a_watch_writes_json_lines_only(tmp_path: Path, capsys: pytest.CaptureFi
     words = ["collect", str(tmp_path), "--watch", "--to", str(tmp_path / "o.tsv")]
     assert main(words) == 125
     assert ".jsonl" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["--until-idle", "5"], "--watch"),
+        (["--until-exit", "5"], "--watch"),
+        (["--patience", "0"], "--patience"),
+        (["--patience", "nan"], "--patience"),
+    ],
+)
+def test_options_that_make_no_sense_are_errors(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], hint: str
+) -> None:
+    assert main(["collect", str(tmp_path), *words]) == 125
+    assert hint in capsys.readouterr().err
