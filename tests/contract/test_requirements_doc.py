@@ -6,7 +6,7 @@ from pathlib import Path
 from contract.test_reports_doc import defined_tests
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "requirements.md"
-ROW = re.compile(r"^\| (?P<id>[A-Z][\w–-]*) \| (?P<what>.+) \| (?P<tests>.+) \|$", re.M)
+ROW = re.compile(r"^\| (?P<id>[A-Z][\w-]*) \| (?P<what>.+) \| (?P<tests>.+) \|$", re.M)
 OPEN = {"FR-004", "B-2"}
 
 REQUIRED = [
@@ -17,7 +17,7 @@ REQUIRED = [
     "KEY",
     *(f"R{number}" for number in range(1, 6)),
     *(f"B-{number}" for number in range(1, 11)),
-    *("T1–T3", "T4–T10", "T11–T15", "T16", "F1–F3", "F4–F7", "F8", "MASK"),
+    *("T1-T3", "T4-T10", "T11-T15", "T16", "F1-F3", "F4-F7", "F8", "MASK"),
 ]
 
 

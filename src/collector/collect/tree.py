@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from collector.collect.assembly import collect_listed
 from collector.collect.directories import Listing, list_or_log, separate_roots
@@ -22,6 +22,7 @@ __all__ = ["Reading", "collect_directories", "stream_directories", "walk"]
 
 _LOG = logging.getLogger(__name__)
 Result = TypeVar("Result")
+Result_co = TypeVar("Result_co", covariant=True)
 
 
 def collect_directories(
@@ -53,7 +54,7 @@ def stream_directories(
     chosen = options or CollectOptions()
     reading = Reading(
         read=lambda listing: collect_listed(listing, chosen),
-        give_up=lambda path: [identify(path)],
+        give_up=_stand_in,
         patience_s=chosen.patience_s,
     )
     named = list(roots)
@@ -62,6 +63,12 @@ def stream_directories(
     records = chain(local, chain.from_iterable(remote))
     run = chosen.nextflow_trace
     yield from records if run is None else _joined(records, run)
+
+
+def _stand_in(path: str, *, is_task: bool) -> list[TraceRecord]:
+    """Make the record of a directory that hangs: of a task's, which its path may tell too."""
+    record = identify(path)
+    return [record] if is_task or record["hash"] is not None else []
 
 
 def _joined(records: Iterator[TraceRecord], run: NextflowTrace) -> Iterator[TraceRecord]:
@@ -76,19 +83,26 @@ def _joined(records: Iterator[TraceRecord], run: NextflowTrace) -> Iterator[Trac
             yield TraceRecord(run.fields_of(task_hash))
 
 
+class GiveUp(Protocol[Result_co]):
+    """What a walk does about a directory that hangs."""
+
+    def __call__(self, path: str, *, is_task: bool) -> Sequence[Result_co]: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading(Generic[Result]):
     """How a walk reads task directories.
 
     Attributes:
         read: makes the results of a task directory.
-        give_up: makes what stands for them where the directory, whose path it gets, hangs.
+        give_up: makes what stands for them where a directory hangs, from its path and whether it
+            is known to be a task's.
         patience_s: how long to wait for one directory.
         skip: paths not to look at.
     """
 
     read: Callable[[Listing], Sequence[Result]]
-    give_up: Callable[[str], Sequence[Result]]
+    give_up: GiveUp[Result]
     patience_s: float
     skip: Container[str] = ()
 
@@ -116,8 +130,7 @@ class _Visit(Generic[Result]):
 
     def give_up(self) -> Sequence[Result]:
         _LOG.warning("%s: listing it takes too long; left out", self.path)
-        is_task = identify(self.path)["hash"] is not None  # by its path
-        return self.reading.give_up(self.path) if is_task else []
+        return self.reading.give_up(self.path, is_task=False)
 
     def _following(self, listing: Listing) -> Iterator[Work[Result]]:
         if listing.is_task:
@@ -140,4 +153,4 @@ class _Read(Generic[Result]):
 
     def give_up(self) -> Sequence[Result]:
         _LOG.warning("%s: reading it takes too long; the record is incomplete", self.listing.path)
-        return self.reading.give_up(self.listing.path)
+        return self.reading.give_up(self.listing.path, is_task=True)

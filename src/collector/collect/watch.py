@@ -41,6 +41,29 @@ class _Seen(NamedTuple):
     exited: bool
 
 
+@dataclass(slots=True)
+class _Skips:
+    """Directories not to look at: finished ones, and for some looks those that hang.
+
+    Each time that one hangs it is left alone for twice as many looks, for a thread is lost to it.
+    """
+
+    looks: int = 0
+    done: set[str] = field(default_factory=set)
+    _resting: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    def __contains__(self, path: object) -> bool:
+        if path in self.done:
+            return True
+        until, _ = self._resting.get(str(path), (0, 0))
+        return self.looks < until
+
+    def rest(self, path: str, *, is_task: bool) -> list[_Seen]:
+        _, length = self._resting.get(path, (0, 1))
+        self._resting[path] = (self.looks + 1 + length, 2 * length)
+        return []
+
+
 @dataclass(slots=True, kw_only=True)
 class Watch:
     """A watch over directories.
@@ -64,7 +87,7 @@ class Watch:
     pause: Callable[[float], object] = time.sleep
     clock: Callable[[], float] = time.monotonic
     unfinished: int = 0
-    _done: set[str] = field(default_factory=set)
+    _skips: _Skips = field(default_factory=_Skips)
     _aborted: set[TaskKey] = field(default_factory=set)
 
     def records(self) -> Iterator[TraceRecord]:
@@ -95,10 +118,11 @@ class Watch:
         options = self.options()
         reading = Reading(
             read=lambda listing: _read(listing, options),
-            give_up=lambda _: (),  # it is looked at again
+            give_up=self._skips.rest,
             patience_s=options.patience_s,
-            skip=self._done,
+            skip=self._skips,
         )
+        self._skips.looks += 1
         self.unfinished = 0
         for seen in walk(self.roots, reading):
             key = task_key(seen.record["workdir"], seen.record["native_id"])
@@ -108,7 +132,7 @@ class Watch:
                 continue
             self.reported.add(key)
             if seen.launched:
-                self._done.add(seen.path)  # others may yet get another job's trace
+                self._skips.done.add(seen.path)  # others may yet get another job's trace
             if new:
                 yield seen.record
 

@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from operator import itemgetter
 from typing import IO, TypeAlias
 
+from collector.errors import SinkRejected
 from collector.record import RecordOrder, TraceRecord, record_order
 
 __all__ = ["OrderedLines"]
@@ -47,19 +48,24 @@ class OrderedLines(AbstractContextManager["OrderedLines"], Iterable[bytes]):
         """Take the line of a record.
 
         Raises:
-            OSError: the disk of temporary files is full.
+            SinkRejected: the temporary file cannot be written, as when a disk is full.
         """
         self._held.append((record_order(record), line))
         self._held_bytes += len(line)
         self._count += 1
         if self._held_bytes >= self._run_bytes:
-            self._spill()
+            try:
+                self._spill()
+            except OSError as error:
+                reason = error.strerror or error
+                raise SinkRejected(
+                    f"{tempfile.gettempdir()}: no room to sort the records: {reason}; set TMPDIR"
+                ) from error
 
     def __iter__(self) -> Iterator[bytes]:
         self._held.sort(key=_order)
         if self._file is None:
             return (line for _, line in self._held)
-        self._file.flush()
         runs = [_entries(self._file.fileno(), *run) for run in self._runs]
         merged = heapq.merge(*runs, iter(self._held), key=_order)  # stable, as sorting is
         return (line for _, line in merged)
@@ -71,6 +77,7 @@ class OrderedLines(AbstractContextManager["OrderedLines"], Iterable[bytes]):
         start = self._file.tell()
         for entry in self._held:
             pickle.dump(entry, self._file, protocol=pickle.HIGHEST_PROTOCOL)
+        self._file.flush()
         self._runs.append((start, self._file.tell()))
         self._held, self._held_bytes = [], 0
 

@@ -1,7 +1,10 @@
 import random
+import tempfile
+from pathlib import Path
 
 import pytest
 
+from collector.errors import SinkRejected
 from collector.record import FieldValue
 from collector.sinks.ordered import OrderedLines
 from helpers.builders import record
@@ -37,3 +40,12 @@ def test_equals_stay_as_they_came(run_bytes: int) -> None:
 
 def test_no_lines_are_no_lines() -> None:
     assert lines_of([], run_bytes=1) == []
+
+
+def test_a_full_disk_of_temporary_files_is_one_clear_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    full = Path("/dev/full").open("r+b", buffering=0)  # noqa: SIM115 - closed by the with statement
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda: full)
+    with OrderedLines(run_bytes=1) as lines, pytest.raises(SinkRejected, match="TMPDIR"):
+        lines.add(record(), b"line")

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -144,6 +145,27 @@ def test_a_finished_task_is_not_looked_at_again(
     assert list(names(steps.watch(tmp_path))) == ["done"]
     assert str(tmp_path) in listed
     assert str(done) not in listed
+
+
+def test_a_directory_that_hangs_is_left_alone_for_longer_and_longer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hung = task_directory(tmp_path / "hung", exit_code=0)
+    released = threading.Event()
+    tries: list[int] = []
+    scandir = os.scandir
+
+    def hang(path: str) -> object:
+        if path == str(hung):
+            tries.append(1)
+            released.wait()
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", hang)
+    options = CollectOptions(patience_s=0.05)
+    steps = Steps(*[lambda: None] * 12, released.set, *[lambda: None] * 20)
+    assert list(names(steps.watch(tmp_path, options))) == ["hung"]
+    assert len(tries) == 4 + 1  # at the 1st, 3rd, 6th and 11th look, and when it answered again
 
 
 def rows_of(path: Path) -> list[str]:
