@@ -11,7 +11,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 NATIVE := $(shell find native tests/native tests/helpers benchmarks -name '*.[ch]' -o -name '*.def' -o -name '*.cmake' -o -name CMakeLists.txt -o -name CMakePresets.json)
 
-.PHONY: demo test test-native test-asan test-python mock workloads gpu-truth lint format typecheck benchmark truth accuracy clean
+.PHONY: demo test test-native test-asan test-python kills mock workloads gpu-truth lint format typecheck benchmark truth accuracy clean
 
 demo: .venv/installed $(DEV)/built $(DEV)/duty
 	@GPU_BENCH=$(CURDIR)/$(BIN)/gpu-bench DUTY=$(CURDIR)/$(DEV)/duty MOCK=$(CURDIR)/$(MOCK) bash benchmarks/demo.sh
@@ -27,6 +27,10 @@ test-python: .venv/installed $(DEV)/built $(WORKLOADS)
 # The C part again, under AddressSanitizer and UndefinedBehaviorSanitizer.
 test-asan: .venv/installed
 	cd native && cmake --preset asan && cmake --build --preset asan && ctest --preset asan
+
+# The tests that count, with their full numbers: 1000 kills after the first trace, 300 before it, 200 starts. Some minutes.
+kills: .venv/installed $(DEV)/built
+	GPU_PROBE_KILLS=1000 GPU_PROBE_TEST_STARTS=200 $(BIN)/python -m pytest tests/integration/test_wrapper_kills.py tests/integration/test_wrapper_signals.py -k "killed or before_the_first or no_start"
 
 # The mock driver's path, and nothing else, on stdout.
 mock: $(DEV)/built

@@ -18,6 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from accuracy_cases import CASES, QUICK, Case
+from accuracy_long import LONG, measure_long
 from accuracy_page import tables_of, write_page
 from accuracy_rows import Row, rows_of
 from accuracy_run import Place, run_case
@@ -57,6 +58,7 @@ def read_arguments() -> argparse.Namespace:
     files = (
         ("--gpu-probe", BUILD / "gpu-probe", "the wrapper (default: that of build/dev)"),
         ("--mock", BUILD / "mock_nvml/libnvidia-ml.so.1", "the mock driver"),
+        ("--replay", BUILD / "gpu-replay", "the session in virtual time"),
         ("--peers", ROOT / "build/peers/bin/python", "Python with the other readers"),
         ("--json", ROOT / "accuracy.json", "where all figures go"),
         ("--markdown", None, "also write the page of results here"),
@@ -77,7 +79,7 @@ def main() -> int:
     """Measure, print the tables, and write them down."""
     arguments = read_arguments()
     cases = chosen(arguments.scenario, arguments.quick)
-    for program in (arguments.gpu_probe, arguments.mock):
+    for program in (arguments.gpu_probe, arguments.mock, arguments.replay):
         if not os.access(program, os.X_OK):
             raise SystemExit(f"accuracy: no {program}; build it with: make mock")
     rows: list[Row] = []
@@ -91,12 +93,17 @@ def main() -> int:
             )
             rows += measure(place, case)
         write_json(arguments.json, rows)
+    if not arguments.scenario:
+        with tempfile.TemporaryDirectory() as directory:
+            library = arguments.mock.resolve()
+            rows.append(measure_long(arguments.replay, library, Path(directory)))
+        write_json(arguments.json, rows)
     for table in tables_of(rows):
         print(f"{as_text(table)}\n")
     missed = sum(row.missed for row in rows)
     print(f"{machine(arguments.gpu_probe)}\n\n{len(rows)} figures, {missed} missed")
     if arguments.markdown is not None:
-        write_page(arguments.markdown, cases, rows, machine(arguments.gpu_probe))
+        write_page(arguments.markdown, [*cases, LONG], rows, machine(arguments.gpu_probe))
     return 1 if missed else 0
 
 

@@ -51,4 +51,4 @@ CASES = (
     Case("slow-driver", 10, "each call takes 20 ms"),
     Case("no-ring", 19.4, "the steps of 1.0 s, on a driver without samples", ring=False),
 )
-QUICK = ("constant", "memory-peak")
+QUICK = ("constant", "memory-peak", "step-1s")

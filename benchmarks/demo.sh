@@ -18,7 +18,7 @@ if [[ -e /dev/nvidiactl || -e /dev/dxg ]]; then
     echo "demo: a kernel keeps the GPU busy for 60 % of the time and holds 2 GiB"
     load=(--device gpu --vram-mib 2048)
 else
-    echo "demo: no NVIDIA device here: the mock driver stands in for a GPU, and the load burns one CPU instead"
+    echo "demo: no NVIDIA device here. The mock driver plays one, whatever the load does; the load keeps a CPU busy for 60 % of the time"
     export GPU_PROBE_NVML_LIBRARY=$MOCK
     export NVMLMOCK_SCENARIO=$here/workloads/demo_scenario.txt
     load=(--device cpu --vram-mib 64)

@@ -15,7 +15,7 @@
 #   GPU_TRUTH_NVML_LIBRARY  a libnvidia-ml.so.1 and
 #   GPU_TRUTH_CUDA_LIBRARY  a libcuda.so.1 in place of the machine's own: to try this script
 #
-# Exit status: 0 every check was met, 1 one was not or a stage failed, 2 called wrongly.
+# Exit status: 0 every check was met, 1 one was not or a stage failed, 2 called wrongly, 3 no device.
 set -uo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -58,6 +58,13 @@ build=${BUILD:-$root/build/dev}
 if [[ -z ${PYTHON:-} ]]; then
     PYTHON=$root/.venv/bin/python
     [[ -x $PYTHON ]] || PYTHON=python3
+fi
+
+# Libraries that were named stand in for a device.
+devices=(/dev/nvidiactl /dev/nvidia-caps /dev/dxg /dev/nvhost-ctrl-gpu)
+if [[ -z ${GPU_TRUTH_NVML_LIBRARY:-}${GPU_TRUTH_CUDA_LIBRARY:-} ]] && ! ls -d "${devices[@]}" 2>/dev/null | grep -q .; then
+    echo "gpu_truth.sh: no NVIDIA device here (no ${devices[0]}): nothing was measured" >&2
+    exit 3
 fi
 
 # What is missing is built, so that a copy of the build directory saves the time and the tools.

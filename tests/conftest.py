@@ -1,6 +1,7 @@
 """What tests of every kind share: markers by folder, and the built programs."""
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -39,6 +40,15 @@ def pytest_collection_modifyitems(items: Iterable[pytest.Item]) -> None:
         kind = item.path.relative_to(TESTS).parts[0]
         if kind in KINDS:
             item.add_marker(kind)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def signals_as_in_a_shell() -> None:
+    """What runs in the background of a script ignores ^C and ^\\, and so would every child."""
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            plain = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+            signal.signal(number, plain)
 
 
 @pytest.fixture(autouse=True)

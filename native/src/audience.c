@@ -10,18 +10,19 @@
 #include <string.h>
 #include <unistd.h>
 
-void probe_say(int fd, const char *text) {
+bool probe_say(int fd, const char *text) {
     size_t length = strlen(text);
     while (length > 0) {
         ssize_t n = write(fd, text, length);
         if (n <= 0 && errno != EINTR) {
-            return; /* nobody reads it: not the task's fault */
+            return false; /* nobody reads it: not the task's fault */
         }
         if (n > 0) {
             text += n;
             length -= (size_t)n;
         }
     }
+    return true;
 }
 
 /* An engine's log is no place for words that nobody asked for. */
@@ -50,7 +51,7 @@ static bool shows_utf8(void) {
 }
 
 probe_audience probe_audience_choose(const probe_options *options) {
-    probe_audience a = {.fd = -1, .place_given = options->place_given, .unicode = shows_utf8()};
+    probe_audience a = {.fd = -1, .unicode = shows_utf8()};
     if (options->quiet) {
         return a;
     }
@@ -71,7 +72,7 @@ bool probe_audience_follows(const probe_audience *ears) {
 void probe_audience_follow(probe_audience *ears, pid_t pid) {
     char path[32];
     struct stat now;
-    if (!probe_audience_follows(ears)) {
+    if (!probe_audience_follows(ears) || probe_proc_view_of("/proc") != PROBE_PROC_OURS) {
         return;
     }
     (void)snprintf(path, sizeof path, "/proc/%d/fd/2", (int)pid);

@@ -9,15 +9,14 @@
 
 /* Who listens to our own words at the end. */
 typedef struct {
-    int fd;           /* our own copy of stderr; -1: nobody */
-    struct stat at;   /* what it is a copy of */
-    bool summary;     /* was asked for: the copy is kept whatever the command does */
-    bool place_given; /* a place that the user named and that fails is worth a word */
+    int fd;         /* our own copy of stderr; -1: nobody */
+    struct stat at; /* what it is a copy of */
+    bool summary;   /* was asked for: the copy is kept whatever the command does */
     bool unicode;
 } probe_audience;
 
-/* Writes text whole, or as much of it as somebody reads. */
-void probe_say(int fd, const char *text);
+/* Writes text whole, or as much of it as somebody reads: false then. */
+bool probe_say(int fd, const char *text);
 
 /* Before the command starts: our own copy of stderr, but with --quiet. */
 probe_audience probe_audience_choose(const probe_options *options);

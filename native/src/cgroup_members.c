@@ -1,6 +1,7 @@
 #include "cgroup_members.h"
 
 #include "file.h"
+#include "proc_reader.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -91,8 +92,8 @@ bool probe_cgroup_members_shared(const probe_cgroup_members *members, const char
                                  const char *pid) {
     uint64_t own = 0, parent = 0;
     char next[24];
-    if (!members->complete || !read_parent(proc_root, pid, &own, &parent) ||
-        !probe_cgroup_members_has(members, own)) {
+    if (!members->complete || probe_proc_view_of(proc_root) != PROBE_PROC_OURS ||
+        !read_parent(proc_root, pid, &own, &parent) || !probe_cgroup_members_has(members, own)) {
         return true;
     }
     /* Up the ancestors until all members are accounted for. */

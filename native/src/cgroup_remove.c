@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -23,8 +22,7 @@ bool probe_cgroup_maker_self(const char *proc_root, probe_cgroup_maker *maker) {
     probe_proc_stat stat_line;
     *maker = (probe_cgroup_maker){.pid = getpid()};
     if (probe_path_join(path, sizeof path, proc_root, "self/ns/pid") != PROBE_OK ||
-        stat(path, &link) != 0 ||
-        probe_proc_read_stat(proc_root, maker->pid, &stat_line) != PROBE_OK) {
+        stat(path, &link) != 0 || probe_proc_read_own_stat(proc_root, &stat_line) != PROBE_OK) {
         return false;
     }
     maker->start_ticks = stat_line.start_ticks;
@@ -60,15 +58,8 @@ bool probe_cgroup_maker_parse(const char *name, probe_cgroup_maker *maker) {
 
 bool probe_cgroup_maker_ended(const probe_cgroup_maker *maker, const char *proc_root,
                               const probe_cgroup_maker *self) {
-    probe_proc_stat stat_line;
-    if (maker->pid_ns != self->pid_ns) {
-        return false;
-    }
-    if (kill(maker->pid, 0) != 0 && errno == ESRCH) {
-        return true; /* /proc may hide the processes of others; this does not */
-    }
-    return probe_proc_read_stat(proc_root, maker->pid, &stat_line) == PROBE_OK &&
-           (stat_line.start_ticks != maker->start_ticks || stat_line.state == 'Z');
+    return maker->pid_ns == self->pid_ns &&
+           probe_proc_ended(proc_root, maker->pid, maker->start_ticks);
 }
 
 /* Every process of group into parent's. One write moves one process, with all its threads. */

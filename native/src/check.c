@@ -84,19 +84,37 @@ static void put_line(char *out, size_t size, size_t *used, const char *line) {
     out[*used] = '\0';
 }
 
+static bool same_text(const char *a, const char *b) {
+    return (a == NULL) == (b == NULL) && (a == NULL || strcmp(a, b) == 0);
+}
+
+/* Whether the text may say it in one line: neighbours of a block that are missing for one reason.
+ */
+static bool same_miss(const probe_check_item *a, const probe_check_item *b) {
+    return a->source == NULL && b->source == NULL && strcmp(a->block, b->block) == 0 &&
+           a->device == b->device && strcmp(a->detail, b->detail) == 0 &&
+           same_text(a->next_step, b->next_step);
+}
+
 static void write_text(const probe_check_list *list, char *out, size_t size) {
     size_t used = 0;
-    for (int i = 0; i < list->count; i++) {
+    for (int i = 0, next; i < list->count; i = next) {
         const probe_check_item *item = &list->item[i];
         const char *mark = item->source != NULL ? "ok" : item->next_step != NULL ? "!!" : "--";
-        char name[64], line[768];
+        char name[64], more[32] = "", line[768];
+        for (next = i + 1; next < list->count && same_miss(item, &list->item[next]);) {
+            next++;
+        }
+        if (next > i + 1) {
+            (void)snprintf(more, sizeof more, "to %s: ", list->item[next - 1].key);
+        }
         if (item->device >= 0) {
             (void)snprintf(name, sizeof name, "%s.devices[%d].%s", item->block, item->device,
                            item->key);
         } else {
             (void)snprintf(name, sizeof name, "%s.%s", item->block, item->key);
         }
-        (void)snprintf(line, sizeof line, "%s %-28s %s%s%s%s%s", mark, name,
+        (void)snprintf(line, sizeof line, "%s %-28s %s%s%s%s%s%s", mark, name, more,
                        item->source != NULL ? item->source : "",
                        item->source != NULL && item->detail[0] != '\0' ? ", " : "", item->detail,
                        item->next_step != NULL ? "; " : "",
@@ -106,9 +124,9 @@ static void write_text(const probe_check_list *list, char *out, size_t size) {
 }
 
 void probe_check_run(const probe_check_config *config, bool json, char *out, size_t size) {
-    static probe_check_list list; /* some 50 KiB: not for the stack */
-    static probe_check_cgroup_state cgroup;
-    list.count = 0;
+    probe_check_list list = {
+        0}; /* on the stack, as all of --check: a task is to start without it */
+    probe_check_cgroup_state cgroup = {0};
     probe_check_trace(&list, config);
     probe_check_cgroup_open(&cgroup, config); /* before the helper is in the group */
     probe_check_proc(&list, config);

@@ -12,7 +12,9 @@ enum { PROBE_CHECK_ITEMS = 256, PROBE_CHECK_TEXT_SIZE = 224 * 1024, PROBE_CHECK_
 typedef struct {
     const char *proc_root, *fs_root, *dev_root;                    /* "/proc", "", "/dev" */
     const char *workdir, *trace_file, *helper_path, *nvml_library; /* as for a measurement */
-    const char *gpus;                                              /* as in probe_gpu_config */
+    const char *copy_to;                                           /* may be NULL */
+    bool timeline;
+    const char *gpus; /* as in probe_gpu_config */
     int64_t interval_ns;
     probe_cgroup_mode cgroup_mode;
 } probe_check_config;

@@ -123,8 +123,7 @@ static explanation explain_psi(const probe_check_config *config, const probe_cgr
         probe_path_join(pressure, sizeof pressure, config->proc_root, "pressure/cpu") != PROBE_OK ||
         access(pressure, F_OK) != 0;
     if (off) {
-        return (explanation){"the kernel's pressure stall information (PSI) is off",
-                             "the host's administrator can boot with psi=1"};
+        return (explanation){"the kernel's pressure stall information (PSI) is off", NULL};
     }
     if (reader->paths.unified[0] == '\0') {
         return (explanation){"only the host's root group, or no cgroup v2 tree, tells it here",
@@ -145,7 +144,7 @@ static explanation explain(const probe_check_config *config, const probe_cgroup_
     if (between(key, PROBE_CG_IO_READ_BYTES, PROBE_CG_IO_WRITE_OPS)) {
         return paths->version == 1
                    ? (explanation){"cgroup v1 counts no block I/O; proc counts the task's own",
-                                   "boot the host with cgroup v2"}
+                                   NULL}
                    : (explanation){"the io controller is not delegated to this group",
                                    "let the engine or systemd delegate it: Delegate=io"};
     }

@@ -163,7 +163,7 @@ static bool check_helper(probe_check_list *list, const probe_check_config *confi
 }
 
 void probe_check_gpu(probe_check_list *list, const probe_check_config *config) {
-    static probe_gpu_reader reader;
+    probe_gpu_reader reader = {0};
     probe_gpu_none(&reader);
     const char *node = probe_gpu_device_node(config->dev_root);
     if (config->gpus != NULL && strcmp(config->gpus, "none") == 0) {

@@ -7,6 +7,9 @@
 
 enum { ENOUGH = 64 }; /* before the command starts */
 
+/* Kept open for the files of processes, and left for everything else. */
+enum { DESCRIPTORS = 1024, DESCRIPTORS_SPARE = 64 };
+
 static void close_range_quietly(int from, int to) {
 #ifdef SYS_close_range
     if (from > to || syscall(SYS_close_range, (unsigned int)from, (unsigned int)to, 0U) == 0) {
@@ -37,7 +40,7 @@ void probe_descriptors_keep(const int *kept, size_t count) {
     }
 }
 
-void probe_descriptors_raise(rlim_t enough) {
+static void raise_to(rlim_t enough) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < enough) {
         limit.rlim_cur = limit.rlim_max < enough ? limit.rlim_max : enough;
@@ -55,6 +58,29 @@ bool probe_descriptors_begin(struct rlimit *before, bool *raised) {
     if (setrlimit(RLIMIT_NOFILE, &enough) == 0) { /* a hard limit, only with the privilege */
         return true;
     }
-    probe_descriptors_raise(before->rlim_max);
+    raise_to(before->rlim_max);
     return before->rlim_max >= PROBE_DESCRIPTORS_FEWEST;
+}
+
+void probe_descriptors_raise(void) {
+    raise_to(DESCRIPTORS + DESCRIPTORS_SPARE);
+}
+
+int probe_descriptors_room(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max <= DESCRIPTORS_SPARE) {
+        return 0;
+    }
+    rlim_t room = limit.rlim_max - DESCRIPTORS_SPARE;
+    return room < DESCRIPTORS ? (int)room : DESCRIPTORS;
+}
+
+void probe_descriptors_take_standard(void) {
+    int fd;
+    do {
+        fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    } while (fd >= 0 && fd <= 2);
+    if (fd > 2) {
+        (void)close(fd);
+    }
 }

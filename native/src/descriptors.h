@@ -1,4 +1,4 @@
-/* Closing what is not needed. */
+/* Closing what is not needed, and having enough. */
 #ifndef PROBE_DESCRIPTORS_H
 #define PROBE_DESCRIPTORS_H
 
@@ -10,8 +10,15 @@
  * points 0, 1 and 2 at /dev/null. */
 void probe_descriptors_keep(const int *kept, size_t count);
 
-/* Raises the limit of descriptors to enough, or as far as it goes. */
-void probe_descriptors_raise(rlim_t enough);
+/* Raises the limit of descriptors to what a measurement can make use of, or as far as it goes. */
+void probe_descriptors_raise(void);
+
+/* How many files of processes can be kept open then without running out. */
+int probe_descriptors_room(void);
+
+/* A descriptor that the caller closed must not become one of our files: 0, 1 and 2 are taken, and
+ * closed again for the command. */
+void probe_descriptors_take_standard(void);
 
 /* With fewer there can be no trace. */
 enum { PROBE_DESCRIPTORS_FEWEST = 16 };

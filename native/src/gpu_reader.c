@@ -114,12 +114,14 @@ void probe_gpu_none(probe_gpu_reader *reader) {
     reader->pid = 0;
     reader->channel = -1;
     reader->page = NULL;
+    reader->library = NULL;
     reader->any = false;
     reader->note[0] = '\0';
 }
 
 void probe_gpu_open(probe_gpu_reader *reader, const probe_gpu_config *config) {
     probe_gpu_none(reader);
+    reader->library = config->nvml_library;
     if (config->gpus != NULL && strcmp(config->gpus, "none") == 0) {
         (void)snprintf(reader->note, sizeof reader->note, "GPUs were left out: --gpus none");
         return;
@@ -154,8 +156,10 @@ void probe_gpu_open(probe_gpu_reader *reader, const probe_gpu_config *config) {
     reader->channel = ends[0];
     if (code != 0) {
         reader->pid = 0;
-        (void)snprintf(reader->note, sizeof reader->note, "%s: %.160s: %s", what,
-                       config->helper_path, strerror(code));
+        bool no_loader = code == ENOENT && access(config->helper_path, F_OK) == 0;
+        (void)snprintf(reader->note, sizeof reader->note, "%s: %.110s: %s", what,
+                       config->helper_path,
+                       no_loader ? "its loader (glibc) is missing in this image" : strerror(code));
     }
 }
 
@@ -165,8 +169,40 @@ void probe_gpu_read(probe_gpu_reader *reader) {
     }
 }
 
+/* Whether the helper will say at once why it has nothing to read: the library that was named is
+ * none. One that is named without a path is for the loader to find. */
+static bool fails_at_once(const char *library) {
+    unsigned char head[4] = {0};
+    if (library == NULL || strchr(library, '/') == NULL) {
+        return false;
+    }
+    int fd = open(library, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) {
+        return true;
+    }
+    bool elf = read(fd, head, sizeof head) == (ssize_t)sizeof head &&
+               memcmp(head, "\177ELF", sizeof head) == 0;
+    (void)close(fd);
+    return !elf;
+}
+
+/* Waits for the first reading, which may be the reason why there will be none. */
+static void await_first(probe_gpu_reader *reader, int64_t deadline_ns) {
+    while (!reader->any && probe_clock_mono_ns() < deadline_ns) {
+        struct pollfd ended = {.fd = reader->channel, .events = POLLIN};
+        if (poll(&ended, 1, 1) == 1) {
+            return;
+        }
+        probe_gpu_read(reader);
+    }
+}
+
 void probe_gpu_finish(probe_gpu_reader *reader, int wait_ms) {
+    int64_t deadline = probe_clock_mono_ns() + wait_ms * PROBE_NS_PER_MS;
     probe_gpu_read(reader);
+    if (reader->pid != 0 && !reader->any && fails_at_once(reader->library)) {
+        await_first(reader, deadline);
+    }
     if (reader->pid == 0 || !reader->any || reader->last.final) {
         return;
     }
@@ -174,7 +210,6 @@ void probe_gpu_finish(probe_gpu_reader *reader, int wait_ms) {
     if (send(reader->channel, &finish, 1, MSG_NOSIGNAL) != 1) {
         return; /* it died: what it published stands */
     }
-    int64_t deadline = probe_clock_mono_ns() + wait_ms * PROBE_NS_PER_MS;
     for (;;) {
         int64_t left_ms = (deadline - probe_clock_mono_ns()) / PROBE_NS_PER_MS;
         struct pollfd done = {.fd = reader->channel, .events = POLLIN};

@@ -21,6 +21,7 @@ typedef struct {
     pid_t pid; /* 0: no helper */
     int channel;
     probe_gpu_page *page;
+    const char *library;     /* that was named; the caller's; NULL: the driver's own */
     probe_gpu_snapshot last; /* the newest whole reading; count 0 and empty before the first */
     bool any;
     char note[PROBE_GPU_NOTE_SIZE]; /* why there is no helper; empty: there is one */
@@ -43,7 +44,8 @@ void probe_gpu_open(probe_gpu_reader *reader, const probe_gpu_config *config);
 void probe_gpu_read(probe_gpu_reader *reader);
 
 /* Asks for a last reading and waits for it, at most wait_ms, and only if there was a first one: a
- * driver that still starts up, or hangs, is not worth a task's time. */
+ * driver that still starts up, or hangs, is not worth a task's time. The reason why there is
+ * nothing to read is waited for where it must come at once: the library that was named is none. */
 void probe_gpu_finish(probe_gpu_reader *reader, int wait_ms);
 
 /* Kills and reaps the helper, unmaps the page. */

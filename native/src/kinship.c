@@ -60,6 +60,9 @@ static bool translates(const char *driver) {
 probe_pid_view probe_pid_view_of(const char *proc_root, const char *driver) {
     char path[PATH_MAX], name[64] = "";
     ssize_t length = -1;
+    if (probe_proc_view_of(proc_root) == PROBE_PROC_OTHERS) {
+        return PROBE_PIDS_FOREIGN;
+    }
     if (probe_path_join(path, sizeof path, proc_root, "self/ns/pid") == PROBE_OK) {
         length = readlink(path, name, sizeof name - 1);
     }

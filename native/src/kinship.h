@@ -17,7 +17,8 @@ probe_kin probe_kinship(const char *proc_root, pid_t pid, pid_t root);
 typedef enum {
     PROBE_PIDS_ALL,     /* this is the host's own PID namespace: every process is told */
     PROBE_PIDS_OURS,    /* processes of other namespaces are left out */
-    PROBE_PIDS_FOREIGN, /* the host's numbers, which mean other processes here, or none */
+    PROBE_PIDS_FOREIGN, /* the host's numbers, which mean other processes here, or none; or /proc
+                           has another namespace's, so that no parent can be looked up */
 } probe_pid_view;
 
 /* driver: its version. Drivers translate numbers into the caller's namespace since 535.113.01. */

@@ -9,27 +9,6 @@
 static const int64_t warned_recently_ms = 90 * 1000;
 static const double gib = 1073741824.0;
 
-static void add_signal(probe_words *w, int number) {
-    static const struct {
-        int number;
-        const char *name;
-    } names[] = {
-        {SIGHUP, "SIGHUP"},   {SIGINT, "SIGINT"},       {SIGQUIT, "SIGQUIT"}, {SIGILL, "SIGILL"},
-        {SIGTRAP, "SIGTRAP"}, {SIGABRT, "SIGABRT"},     {SIGBUS, "SIGBUS"},   {SIGFPE, "SIGFPE"},
-        {SIGKILL, "SIGKILL"}, {SIGUSR1, "SIGUSR1"},     {SIGSEGV, "SIGSEGV"}, {SIGUSR2, "SIGUSR2"},
-        {SIGPIPE, "SIGPIPE"}, {SIGALRM, "SIGALRM"},     {SIGTERM, "SIGTERM"}, {SIGXCPU, "SIGXCPU"},
-        {SIGXFSZ, "SIGXFSZ"}, {SIGVTALRM, "SIGVTALRM"}, {SIGPROF, "SIGPROF"}, {SIGIO, "SIGIO"},
-        {SIGPWR, "SIGPWR"},   {SIGSYS, "SIGSYS"},       {16, "SIGSTKFLT"},
-    };
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (names[i].number == number) {
-            probe_words_add(w, "%s", names[i].name);
-            return;
-        }
-    }
-    probe_words_add(w, "signal %d", number);
-}
-
 static void add_time(probe_words *w, int64_t ms) {
     long long s = ms / 1000;
     probe_words_add(w, "%02lld:%02lld:%02lld", s / 3600, s / 60 % 60, s % 60);
@@ -60,7 +39,7 @@ static bool was_oom_killed(const probe_last_words *seen) {
 static void add_end(probe_words *w, const probe_last_words *seen) {
     if (seen->signal != 0) {
         probe_words_add(w, "killed by ");
-        add_signal(w, seen->signal);
+        probe_words_add_signal(w, seen->signal);
     } else {
         probe_words_add(w, "ended with exit status %d", seen->exit_status);
     }
@@ -69,7 +48,7 @@ static void add_end(probe_words *w, const probe_last_words *seen) {
     if (warned(seen)) {
         long long s = (seen->elapsed_ms - seen->warned_ms + 500) / 1000;
         probe_words_add(w, ", %lld s after a ", s > 0 ? s : 0);
-        add_signal(w, seen->warned_signal);
+        probe_words_add_signal(w, seen->warned_signal);
     }
 }
 
@@ -89,6 +68,7 @@ bool probe_last_words_format(const probe_last_words *seen, char *out, size_t siz
         if (seen->limit_bytes > 0) {
             probe_words_add(&w, " of ");
             add_bytes(&w, seen->limit_bytes);
+            probe_words_add(&w, seen->limit_is_hosts ? " (host)" : " (limit)");
         }
     }
     if (was_oom_killed(seen)) {

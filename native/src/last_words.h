@@ -16,6 +16,7 @@ typedef struct {
     int warned_signal;  /* the last SIGTERM or SIGXCPU that came to the wrapper */
     int64_t warned_ms;  /* since the start */
     uint64_t rss_bytes, limit_bytes;
+    bool limit_is_hosts; /* there is no lower one: all of its memory */
     uint64_t oom_kills;
     bool oom_shared; /* in a group that is not the task's own: they may be others' */
     uint64_t vram_used_mib, vram_total_mib;

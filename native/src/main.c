@@ -3,29 +3,25 @@
 #include "audience.h"
 #include "check.h"
 #include "clock.h"
+#include "conclusion.h"
 #include "descriptors.h"
-#include "gpu_summary.h"
-#include "last_words.h"
 #include "measurement.h"
 #include "nextflow.h"
 #include "options.h"
-#include "report.h"
+#include "own_limits.h"
 #include "task.h"
+#include "task_signals.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { EXIT_OWN_ERROR = 125, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
-
-/* Kept open for the files of processes, and left for everything else. */
-enum { DESCRIPTORS = 1024, DESCRIPTORS_SPARE = 64 };
+enum { EXIT_NOT_SAID = 1, EXIT_OWN_ERROR = 125 };
 
 /* The helper lies beside this executable, however that was found. */
 static bool find_helper(char *path, size_t size) {
@@ -42,9 +38,10 @@ static bool find_helper(char *path, size_t size) {
 /* The command has its own copies of everything inherited. Ours must go, but for what is in use: a
  * pipe's reader waits for the last writer, a lock for its last holder. */
 static void drop_inherited(const probe_measurement *m, const probe_audience *ears) {
-    enum { PLACES = 4 };
-    int kept[PLACES + PROBE_SAMPLER_DESCRIPTORS] = {
-        ears->fd, m->place.file.directory, m->place.local.directory, m->place.copy.directory};
+    enum { PLACES = 5 };
+    int kept[PLACES + PROBE_SAMPLER_DESCRIPTORS] = {ears->fd, m->place.file.directory,
+                                                    m->place.local.directory,
+                                                    m->place.copy.directory, m->place.mark};
     size_t count =
         PLACES + probe_sampler_descriptors(&m->sampler, kept + PLACES, PROBE_SAMPLER_DESCRIPTORS);
     probe_descriptors_keep(kept, count);
@@ -58,7 +55,7 @@ static void reap(probe_measurement *m, probe_task *task, int64_t *end_ns) {
     probe_child_event event;
     while ((event = probe_task_next_child(task, &pid, &stop)) != PROBE_CHILD_NONE) {
         if (event == PROBE_CHILD_STOPPED) {
-            probe_task_stop_as(task, stop);
+            probe_signals_stop_as(task, stop);
             m->sampler.excluded[PROBE_EXCLUDED_WATCHER] = task->watcher;
             continue;
         }
@@ -66,7 +63,7 @@ static void reap(probe_measurement *m, probe_task *task, int64_t *end_ns) {
         char path[32];
         (void)snprintf(path, sizeof path, "%d/io", (int)pid);
         bool ours = probe_measurement_owns(m, pid);
-        bool io_read = ours && probe_proc_read_io("/proc", path, &io) == PROBE_OK;
+        bool io_read = ours && probe_proc_read_io(m->sampler.by_number, path, &io) == PROBE_OK;
         if (pid == task->pid) {
             *end_ns = probe_clock_mono_ns();
             probe_measurement_end(m);
@@ -99,7 +96,7 @@ static int64_t watch(probe_measurement *m, probe_task *task, probe_audience *ear
         int64_t due_ns = probe_measurement_next_ns(m);
         int64_t look_ns = probe_clock_mono_ns() + PROBE_NS_PER_S; /* long intervals are no excuse */
         due_ns = probe_audience_follows(ears) && look_ns < due_ns ? look_ns : due_ns;
-        switch (probe_task_wait_signal(due_ns, &info)) {
+        switch (probe_signals_wait(due_ns, &info)) {
         case 0:
             probe_measurement_step(m);
             probe_audience_follow(ears, task->pid);
@@ -114,77 +111,16 @@ static int64_t watch(probe_measurement *m, probe_task *task, probe_audience *ear
                 words->warned_signal = info.si_signo;
                 words->warned_ms = (probe_clock_mono_ns() - m->sampler.start_ns) / PROBE_NS_PER_MS;
             }
-            probe_task_forward(task, &info);
+            probe_signals_forward(task, &info);
             probe_measurement_checkpoint(m);
             break;
         default:
-            probe_task_forward(task, &info);
+            probe_signals_forward(task, &info);
         }
     }
 }
 
-static int explain_exec_failure(int ears, int code, const char *command) {
-    char text[PATH_MAX + 256];
-    (void)snprintf(text, sizeof text, "gpu-probe: %s: %s\n", command, strerror(code));
-    probe_say(ears, text);
-    return code == ENOENT || code == ENOTDIR ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
-}
-
-/* What is known of the command's end, beside what is in words already. */
-static void recollect(const probe_measurement *m, probe_last_words *words) {
-    const probe_trace *trace = &m->trace;
-    const probe_cgroup_reading *cgroup = &trace->cgroup;
-    words->signal = trace->signalled ? trace->signal : 0;
-    words->exit_status = trace->exit_status;
-    words->elapsed_ms = trace->proc.realtime_ms;
-    words->rss_bytes = trace->proc.peak_rss_kib * 1024;
-    words->limit_bytes = cgroup->value[PROBE_CG_MEMORY_LIMIT]; /* 0 also when it is not valid */
-    if (words->limit_bytes == 0) {
-        words->limit_bytes = trace->host->mem_total_kib * 1024;
-    }
-    words->oom_kills = cgroup->value[PROBE_CG_MEMORY_OOM_KILLS];
-    words->oom_shared = trace->cgroup_shared;
-    if (trace->gpu != NULL && trace->gpu->count > 0) {
-        probe_gpu_figures figures;
-        probe_gpu_total_figures(trace->gpu, trace->realtime_ns, &figures);
-        words->vram_used_mib = figures.used_valid ? figures.peak_used_mib : 0;
-        words->vram_total_mib = figures.used_valid && figures.total_valid ? figures.mem_mib : 0;
-        words->vram_peak_ms = trace->gpu->peak_used_ns / PROBE_NS_PER_MS;
-        words->xids = probe_gpu_distinct_xids(trace->gpu, words->xid, PROBE_LAST_WORDS_XIDS);
-        for (int i = 0; i < trace->gpu->count; i++) {
-            words->gpu_lost = words->gpu_lost || trace->gpu->device[i].lost;
-        }
-    }
-}
-
-static void conclude(const probe_measurement *m, probe_audience ears, probe_last_words *words) {
-    char text[4 * PATH_MAX];
-    if (ears.fd >= 0 && !probe_audience_takes_a_line(ears.fd)) {
-        return; /* a reader that has stopped reading is not waited for */
-    }
-    if (ears.summary) {
-        probe_report_format(m, ears.unicode, text, sizeof text);
-        probe_say(ears.fd, text);
-    } else if (ears.place_given && ears.fd >= 0 && m->file_error.status != PROBE_OK) {
-        const char *elsewhere = m->place.elsewhere;
-        (void)snprintf(text, sizeof text, "gpu-probe: %s: %s: %s%s%s\n", m->file_error.what,
-                       m->file_error.detail, strerror(m->file_error.sys_errno),
-                       elsewhere[0] != '\0' ? "; it is in " : "", elsewhere);
-        probe_say(ears.fd, text);
-    } else if (ears.place_given && ears.fd >= 0 && m->place.copy_error.status != PROBE_OK) {
-        (void)snprintf(text, sizeof text, "gpu-probe: --copy-to: %s: %s: %s\n",
-                       m->place.copy_error.what, m->place.copy_error.detail,
-                       strerror(m->place.copy_error.sys_errno));
-        probe_say(ears.fd, text);
-    }
-    recollect(m, words);
-    if (ears.fd >= 0 && probe_last_words_format(words, text, sizeof text) &&
-        probe_audience_takes_a_line(ears.fd)) {
-        probe_say(ears.fd, text);
-    }
-}
-
-/* Starts the command, in groups of its own if there are any. 0, or errno. */
+/* Starts the command, in groups of its own if there are any. As probe_task_spawn. */
 static int spawn(probe_task *task, probe_measurement *m, char **command) {
     probe_task_groups groups = {0};
     _Static_assert(PROBE_TASK_GROUPS == (int)PROBE_OWN_COUNT, "one descriptor per hierarchy");
@@ -194,31 +130,18 @@ static int spawn(probe_task *task, probe_measurement *m, char **command) {
     return code;
 }
 
-/* What can be kept without running out. */
-static int kept_descriptors(void) {
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max <= DESCRIPTORS_SPARE) {
-        return 0;
+/* Becomes the command: it is measured by another wrapper, outside or inside, or cannot be, for
+ * reason (NULL: nobody needs to know). */
+static int stand_aside(const probe_options *options, const probe_limits *limits,
+                       const char *reason) {
+    if (reason != NULL && !options->quiet) {
+        char text[256];
+        (void)snprintf(text, sizeof text, "gpu-probe: no trace: %s; the command runs unmeasured\n",
+                       reason);
+        (void)probe_say(2, text);
     }
-    rlim_t room = limit.rlim_max - DESCRIPTORS_SPARE;
-    return room < DESCRIPTORS ? (int)room : DESCRIPTORS;
-}
-
-static void explain_limit(const struct rlimit *limit) {
-    char text[160];
-    (void)snprintf(text, sizeof text,
-                   "gpu-probe: no trace: %u open files at most (ulimit -Hn) are too few, %d are "
-                   "needed; the command runs unmeasured\n",
-                   (unsigned int)limit->rlim_max, PROBE_DESCRIPTORS_FEWEST);
-    probe_say(2, text);
-}
-
-/* Becomes the command: it is measured by another wrapper, outside or inside, or cannot be. */
-static int stand_aside(const probe_options *options, const struct rlimit *descriptors) {
-    if (descriptors != NULL) {
-        (void)setrlimit(RLIMIT_NOFILE, descriptors);
-    }
-    return explain_exec_failure(2, probe_task_become(options->command), options->command[0]);
+    probe_limits_give_back(limits);
+    return probe_explain_exec(2, probe_task_become(options->command), options->command[0]);
 }
 
 /* But for the helper, which can be looked for when the command runs. */
@@ -234,7 +157,7 @@ static probe_measurement_config configure(const probe_options *options) {
         .cgroup_mode = options->cgroup_mode,
         .timeline = options->timeline,
         .budget_ppm = options->budget_ppm,
-        .max_descriptors = kept_descriptors(),
+        .max_descriptors = probe_descriptors_room(),
         .start_writer = probe_trace_writer_process,
     };
 }
@@ -248,58 +171,87 @@ static probe_outcome outcome_of(int status) {
     };
 }
 
-static int run(const probe_options *options) {
-    struct rlimit limit;
-    bool raised, enough = probe_descriptors_begin(&limit, &raised);
-    const struct rlimit *inherited = raised ? &limit : NULL;
-    if (!enough && !options->quiet) {
-        explain_limit(&limit);
-    }
-    if (!enough || probe_nextflow_measures_inside(options->command)) {
-        return stand_aside(options, inherited);
-    }
-    static probe_measurement m; /* some 250 KiB, of which a short task touches little */
-    static char helper[PATH_MAX];
+/* The command could not be executed: a trace says so, and takes the place of an older one. */
+static int give_up(probe_measurement *m, probe_audience ears, int code, const char *command) {
+    const probe_outcome outcome = {
+        .exited = true, .exit_status = probe_exec_status(code), .unexecuted = strerror(code)};
+    int status = probe_explain_exec(ears.fd >= 0 ? ears.fd : 2, code, command);
+    probe_measurement_unexecuted(m);
+    probe_measurement_finish(m, probe_clock_mono_ns(), &outcome);
+    probe_conclude_place(m, &ears);
+    probe_measurement_close(m);
+    return status;
+}
+
+/* m: zeroes. */
+static int measure(probe_measurement *m, const probe_options *options, const probe_limits *limits) {
+    char helper[PATH_MAX];
     probe_task task;
     const probe_measurement_config config = configure(options);
-    if (!probe_measurement_open(&m, &config)) {
-        probe_measurement_close(&m);
-        return stand_aside(options, inherited);
+    if (!probe_measurement_open(m, &config)) {
+        probe_measurement_close(m);
+        return stand_aside(options, limits, NULL);
     }
     probe_last_words words = {0};
     probe_audience ears = probe_audience_choose(options);
-    probe_task_prepare(&task);
-    task.descriptors = inherited;
-    probe_measurement_start(&m);
-    int code = spawn(&task, &m, options->command);
-    if (code != 0) {
-        probe_measurement_close(&m);
-        return explain_exec_failure(2, code, options->command[0]);
+    probe_task_prepare(&task, limits);
+    probe_measurement_start(m);
+    int refused = spawn(&task, m, options->command);
+    if (refused != 0) {
+        probe_measurement_close(m);
+        probe_task_give_back(&task);
+        char reason[160];
+        (void)snprintf(reason, sizeof reason, "no process beside this one: %s", strerror(refused));
+        return stand_aside(options, limits, reason);
     }
-    drop_inherited(&m, &ears);
-    probe_descriptors_raise(DESCRIPTORS + DESCRIPTORS_SPARE);
-    m.config.helper_path = find_helper(helper, sizeof helper) ? helper : NULL;
-    probe_measurement_begin(&m);
-    int64_t end_ns = watch(&m, &task, &ears, &words);
+    if (*task.exec_errno != 0) {
+        return give_up(m, ears, *task.exec_errno, options->command[0]);
+    }
+    drop_inherited(m, &ears);
+    probe_descriptors_raise();
+    m->config.helper_path = find_helper(helper, sizeof helper) ? helper : NULL;
+    probe_measurement_begin(m);
+    int64_t end_ns = watch(m, &task, &ears, &words);
     if (*task.exec_errno != 0) { /* where the spawn came back before exec */
-        probe_measurement_close(&m);
-        return explain_exec_failure(ears.fd, *task.exec_errno, options->command[0]);
+        return give_up(m, ears, *task.exec_errno, options->command[0]);
     }
     const probe_outcome outcome = outcome_of(task.status);
-    probe_measurement_finish(&m, end_ns, &outcome);
-    conclude(&m, ears, &words);
-    probe_measurement_close(&m);
+    probe_measurement_finish(m, end_ns, &outcome);
+    probe_conclude(m, &ears, &words);
+    probe_measurement_close(m);
     probe_task_exit_as(task.status);
 }
 
+static int run(const probe_options *options) {
+    char reason[160];
+    probe_limits limits;
+    if (!probe_limits_begin(&limits, reason, sizeof reason)) {
+        return stand_aside(options, &limits, reason);
+    }
+    if (probe_nextflow_measures_inside(options->command)) {
+        return stand_aside(options, &limits, NULL);
+    }
+    /* Some 300 KiB, of which a short task touches little. Were it a part of this executable, a
+     * process that may not have as much could not even begin. */
+    void *m = mmap(NULL, sizeof(probe_measurement), PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (m == MAP_FAILED) {
+        (void)snprintf(reason, sizeof reason, "no memory: %s", strerror(errno));
+        return stand_aside(options, &limits, reason);
+    }
+    return measure(m, options, &limits);
+}
+
 static int check(const probe_options *options) {
-    static char text[PROBE_CHECK_TEXT_SIZE], helper[PATH_MAX];
+    char text[PROBE_CHECK_TEXT_SIZE], helper[PATH_MAX]; /* on the stack: see run() */
     const probe_check_config config = {
         .proc_root = "/proc",
         .fs_root = "",
         .dev_root = "/dev",
         .workdir = options->workdir,
         .trace_file = options->trace_file,
+        .copy_to = options->copy_to,
+        .timeline = options->timeline,
         .helper_path = find_helper(helper, sizeof helper) ? helper : NULL,
         .nvml_library = options->nvml_library,
         .gpus = options->gpus,
@@ -307,40 +259,25 @@ static int check(const probe_options *options) {
         .cgroup_mode = options->cgroup_mode,
     };
     probe_check_run(&config, options->json, text, sizeof text);
-    probe_say(1, text);
-    return 0;
-}
-
-/* A descriptor that the caller closed must not become one of our files: 0, 1 and 2 are taken, and
- * closed again for the command. */
-static void take_standard_descriptors(void) {
-    int fd;
-    do {
-        fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-    } while (fd >= 0 && fd <= 2);
-    if (fd > 2) {
-        (void)close(fd);
-    }
+    return probe_say(1, text) ? 0 : EXIT_NOT_SAID;
 }
 
 int main(int argc, char **argv) {
     (void)argc;
-    take_standard_descriptors();
+    probe_descriptors_take_standard();
     probe_options options;
     probe_options_parse(&options, argv);
     switch (options.action) {
     case PROBE_SHOW_HELP:
-        probe_say(1, probe_help);
-        return 0;
+        return probe_say(1, probe_help) ? 0 : EXIT_NOT_SAID;
     case PROBE_SHOW_VERSION:
-        probe_say(1, "gpu-probe " PROBE_VERSION "\n");
-        return 0;
+        return probe_say(1, "gpu-probe " PROBE_VERSION "\n") ? 0 : EXIT_NOT_SAID;
     case PROBE_CHECK:
         return check(&options);
     case PROBE_USAGE_ERROR:
-        probe_say(2, "gpu-probe: ");
-        probe_say(2, options.error);
-        probe_say(2, "\n");
+        (void)probe_say(2, "gpu-probe: ");
+        (void)probe_say(2, options.error);
+        (void)probe_say(2, "\n");
         return EXIT_OWN_ERROR;
     default:
         return run(&options);

@@ -98,15 +98,23 @@ void probe_measurement_entered(probe_measurement *m, const int errors[PROBE_OWN_
     }
 }
 
-void probe_measurement_begin(probe_measurement *m) {
-    probe_sampler_step(&m->sampler, probe_clock_mono_ns());
+static void settle(probe_measurement *m) {
     probe_sampler_settle(&m->sampler);
+    if (m->config.workdir == NULL || realpath(m->config.workdir, m->workdir) == NULL) {
+        m->workdir[0] = '\0';
+    }
+    m->trace.workdir = m->workdir;
     probe_trace_place_sign(&m->place, &m->sampler.host);
     if (m->config.start_writer != NULL && probe_trace_place_may_hang(&m->place)) {
         probe_trace_writer_open(&m->writer, probe_trace_place_deliver, &m->place,
                                 m->config.start_writer);
         m->sampler.excluded[PROBE_EXCLUDED_WRITER] = m->writer.pid;
     }
+}
+
+void probe_measurement_begin(probe_measurement *m) {
+    probe_sampler_step(&m->sampler, probe_clock_mono_ns());
+    settle(m);
     if (m->config.helper_path != NULL) {
         const probe_gpu_config gpu = {
             .helper_path = m->config.helper_path,
@@ -171,6 +179,16 @@ void probe_measurement_checkpoint(probe_measurement *m) {
         probe_checkpoint_after(now - m->sampler.start_ns, probe_checkpoint_random(&m->random));
 }
 
+void probe_measurement_unexecuted(probe_measurement *m) {
+    if (m->trace.workdir == NULL) {
+        settle(m);
+    }
+    probe_gpu_close(&m->gpu);
+    probe_gpu_none(&m->gpu);
+    m->sampler.cgroup_omitted = true;
+    m->sampler.cgroup_shared = NULL;
+}
+
 void probe_measurement_end(probe_measurement *m) {
     sample(m, probe_clock_mono_ns(), true);
     probe_gpu_finish(&m->gpu, gpu_wait_ms);
@@ -188,6 +206,11 @@ void probe_measurement_finish(probe_measurement *m, int64_t end_ns, const probe_
     m->trace.exit_status = outcome->exit_status;
     m->trace.signalled = outcome->signalled;
     m->trace.signal = outcome->signal;
+    m->trace.unexecuted = outcome->unexecuted != NULL;
+    if (m->trace.unexecuted) {
+        (void)snprintf(m->unexecuted_note, sizeof m->unexecuted_note,
+                       "the command could not be executed: %s", outcome->unexecuted);
+    }
     close_own(m); /* before the trace, which tells what went wrong */
     probe_publish(m, end_ns);
     if (is_wrapper(m) && m->file_error.status != PROBE_OK && m->json_length > 0) {

@@ -10,6 +10,7 @@
 #include "trace.h"
 #include "trace_place.h"
 #include "trace_writer.h"
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -33,6 +34,7 @@ typedef struct {
 typedef struct {
     bool exited, signalled;
     int exit_status, signal;
+    const char *unexecuted; /* why nothing ran; NULL: it did */
 } probe_outcome;
 
 typedef struct {
@@ -53,6 +55,8 @@ typedef struct {
     uint64_t oom_kills;     /* of the task's group, as of the last sample */
     probe_error file_error; /* why there is no trace, or no newer one */
     char alive_note[112];
+    char unexecuted_note[128];
+    char workdir[PATH_MAX]; /* absolute; empty: there is none */
     size_t json_length;
     char json[PROBE_TRACE_SIZE]; /* the trace as text */
 } probe_measurement;
@@ -80,6 +84,10 @@ void probe_measurement_step(probe_measurement *m);
 
 /* Writes the trace as it stands now. */
 void probe_measurement_checkpoint(probe_measurement *m);
+
+/* The command could not be executed, before or after begin: nothing is measured, but a final trace
+ * will say so. */
+void probe_measurement_unexecuted(probe_measurement *m);
 
 /* The task has ended but, if it is a child, is not reaped yet: last readings of what goes away with
  * it. */

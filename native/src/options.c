@@ -14,7 +14,9 @@ const char probe_help[] =
     "Ranks and array elements write .fusion/trace.<job>.<array>.<rank>.<host>.json; a trace of\n"
     "another program, or of a wrapper that still runs, is never overwritten. Within a wrapper "
     "that\n"
-    "writes the same trace, gpu-probe just executes COMMAND.\n"
+    "writes the same trace, gpu-probe just executes COMMAND. A trace that cannot be written goes "
+    "to\n"
+    "$TMPDIR/gpu-probe-UID (or below /tmp), and one line on stderr says so.\n"
     "\n"
     "  --workdir DIR         where .fusion/trace.json goes (default: the current directory)\n"
     "  --trace-file FILE     write the trace to FILE instead\n"
@@ -40,7 +42,8 @@ const char probe_help[] =
     "                        of each metric over time\n"
     "  --quiet               no summary, and no line on stderr when a signal, an OOM kill or a "
     "time\n"
-    "                        limit ended COMMAND. For that line a copy of stderr stays open while\n"
+    "                        limit ended COMMAND, or its trace went elsewhere. For that line a "
+    "copy of stderr stays open while\n"
     "                        COMMAND keeps its own\n"
     "  --check               with these options, say what can be measured here and what not, and\n"
     "                        why; run nothing\n"
@@ -152,11 +155,9 @@ static bool parse_value(probe_options *options, char ***argv) {
         switch (i) {
         case 0:
             options->workdir = value;
-            options->place_given = true;
             break;
         case 1:
             options->trace_file = value;
-            options->place_given = true;
             break;
         case 2:
             set_interval(options, value);
@@ -166,7 +167,6 @@ static bool parse_value(probe_options *options, char ***argv) {
             break;
         case 4:
             options->copy_to = value;
-            options->place_given = true;
             break;
         case 5:
             options->nvml_library = value;
@@ -240,7 +240,6 @@ void probe_options_parse(probe_options *options, char **argv) {
     options->nvml_library = variable("GPU_PROBE_NVML_LIBRARY");
     options->copy_to = variable("GPU_PROBE_COPY_TO");
     options->gpus = variable("GPU_PROBE_GPUS");
-    options->place_given = options->copy_to != NULL;
     argv++;
     while (options->action == PROBE_RUN && *argv != NULL && (*argv)[0] == '-') {
         if (strcmp(*argv, "--") == 0) {

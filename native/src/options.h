@@ -21,7 +21,6 @@ typedef struct {
     const char *copy_to;      /* may be NULL */
     const char *nvml_library; /* may be NULL */
     const char *gpus;         /* may be NULL; otherwise well-formed for PROBE_RUN and PROBE_CHECK */
-    bool place_given;         /* workdir, trace_file or copy_to came from the user */
     bool summary, summary_given;
     bool quiet;       /* no word of our own once the command runs */
     bool timeline;    /* timeline.json beside the trace */

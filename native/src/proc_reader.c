@@ -2,7 +2,9 @@
 
 #include "file.h"
 #include "numbers.h"
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -54,6 +56,44 @@ probe_status probe_proc_read_stat(const char *proc_root, pid_t pid, probe_proc_s
     char text[1024];
     probe_status status = read_pid_file(proc_root, pid, "stat", text, sizeof text);
     return status == PROBE_OK ? parse_stat(text, stat) : status;
+}
+
+probe_status probe_proc_read_own_stat(const char *proc_root, probe_proc_stat *stat) {
+    char text[1024];
+    probe_status status = read_below(proc_root, "self/stat", text, sizeof text, NULL);
+    return status == PROBE_OK ? parse_stat(text, stat) : status;
+}
+
+probe_proc_view probe_proc_view_of(const char *proc_root) {
+    char path[256], number[24], own[24];
+    if (probe_path_join(path, sizeof path, proc_root, "self") != PROBE_OK) {
+        return PROBE_PROC_ABSENT;
+    }
+    ssize_t length = readlink(path, number, sizeof number - 1);
+    if (length > 0) {
+        number[length] = '\0';
+        (void)snprintf(own, sizeof own, "%d", (int)getpid());
+        return strcmp(number, own) == 0 ? PROBE_PROC_OURS : PROBE_PROC_OTHERS;
+    }
+    if (errno == EINVAL) {
+        return PROBE_PROC_OURS; /* a directory that stands for one */
+    }
+    bool mounted = probe_path_join(path, sizeof path, proc_root, "uptime") == PROBE_OK &&
+                   access(path, F_OK) == 0;
+    return mounted ? PROBE_PROC_OTHERS : PROBE_PROC_ABSENT; /* where we have no number */
+}
+
+const char *probe_proc_by_number(const char *proc_root) {
+    return probe_proc_view_of(proc_root) == PROBE_PROC_OURS ? proc_root : "/dev/null";
+}
+
+bool probe_proc_ended(const char *proc_root, pid_t pid, uint64_t start_ticks) {
+    probe_proc_stat stat;
+    if (kill(pid, 0) != 0 && errno == ESRCH) {
+        return true;
+    }
+    return probe_proc_read_stat(probe_proc_by_number(proc_root), pid, &stat) == PROBE_OK &&
+           (stat.start_ticks != start_ticks || stat.state == 'Z' || stat.state == 'X');
 }
 
 probe_status probe_proc_parse_memory(const char *status, probe_proc_memory *memory) {
@@ -174,7 +214,7 @@ void probe_host_read(const char *proc_root, probe_host *host) {
     long hz = sysconf(_SC_CLK_TCK);
     host->tick_hz = hz > 0 ? (uint64_t)hz : 100;
     probe_proc_stat self = {0};
-    if (probe_proc_read_stat(proc_root, getpid(), &self) == PROBE_OK) {
+    if (probe_proc_read_own_stat(proc_root, &self) == PROBE_OK) {
         host->pid_start = self.start_ticks;
     }
 }

@@ -36,9 +36,28 @@ typedef struct {
     uint64_t pid_start; /* start time of the calling process, ticks; 0: not known */
 } probe_host;
 
+/* What the numbers below proc_root mean. */
+typedef enum {
+    PROBE_PROC_OURS,   /* processes of this PID namespace */
+    PROBE_PROC_OTHERS, /* of another one: a number is somebody else here, or nobody */
+    PROBE_PROC_ABSENT  /* nothing: it is not mounted */
+} probe_proc_view;
+
+probe_proc_view probe_proc_view_of(const char *proc_root);
+
+/* The root below which processes are found by their number: proc_root, or a path below which there
+ * is nothing, unless the numbers are ours. Below proc_root, "self" is right in any case. */
+const char *probe_proc_by_number(const char *proc_root);
+
+/* Whether the process of this PID namespace that had this number and start time has certainly
+ * ended. /proc may hide the processes of other users; a signal tells that one is there. */
+bool probe_proc_ended(const char *proc_root, pid_t pid, uint64_t start_ticks);
+
 /* All return PROBE_E_SYSCALL when the process is gone or its file is not readable, PROBE_E_FORMAT
  * when a file is not as documented. */
 probe_status probe_proc_read_stat(const char *proc_root, pid_t pid, probe_proc_stat *stat);
+/* The same of this process. */
+probe_status probe_proc_read_own_stat(const char *proc_root, probe_proc_stat *stat);
 probe_status probe_proc_read_memory(const char *proc_root, pid_t pid, probe_proc_memory *memory);
 
 /* The same from the text of its file status. PROBE_E_ABSENT: a zombie or a kernel thread. */

@@ -125,7 +125,12 @@ static void fill(probe_measurement *m, int64_t now_ns) {
     trace->realtime_ns = now_ns - m->sampler.start_ns;
     trace->interval_ms = m->config.interval_ns / PROBE_NS_PER_MS;
     trace->host = &m->sampler.host;
-    probe_sampler_summarize(&m->sampler, now_ns, &trace->proc);
+    if (trace->unexecuted) { /* what the attempt cost is not the command's */
+        trace->proc = (probe_proc_block){.realtime_ms = trace->realtime_ns / PROBE_NS_PER_MS,
+                                         .io_valid = true};
+    } else {
+        probe_sampler_summarize(&m->sampler, now_ns, &trace->proc);
+    }
     trace->samples = m->sampler.samples;
     trace->own_cpu_usec = probe_clock_thread_ns() / 1000;
     trace->cgroup = (probe_cgroup_reading){0};
@@ -142,18 +147,28 @@ static void fill(probe_measurement *m, int64_t now_ns) {
 static void add_notes(probe_measurement *m) {
     probe_trace *trace = &m->trace;
     trace->note_count = 0;
+    probe_trace_note(trace, trace->unexecuted ? m->unexecuted_note : NULL);
     trace->gpu_note = gpu_note(&m->gpu, trace->final);
     probe_trace_note(trace, trace->gpu_note);
     probe_trace_note(trace, m->gpu.any ? m->gpu.last.scope_note : NULL);
     add_cgroup_notes(m);
+    if (m->sampler.foreign_numbers) {
+        probe_trace_note(trace,
+                         "proc: /proc is another PID namespace's: no process of the task can "
+                         "be looked at, and what system calls tell remains; mount a /proc of "
+                         "this namespace (unshare --mount-proc)");
+    }
     if (m->sampler.tree.truncated) {
         probe_trace_note(trace,
                          "proc: more than 4096 processes at once: the others were not sampled");
     }
     if (trace->final && trace->exited + trace->signalled > 0 && trace->proc.usage.alive > 0) {
         (void)snprintf(m->alive_note, sizeof m->alive_note,
-                       "proc: %u processes outlived the task; they count with what they had used "
-                       "when it ended",
+                       trace->proc.usage.alive == 1
+                           ? "proc: %u process outlived the task; it counts with what it had used "
+                             "when the task ended"
+                           : "proc: %u processes outlived the task; they count with what they had "
+                             "used when the task ended",
                        (unsigned int)trace->proc.usage.alive);
         probe_trace_note(trace, m->alive_note);
     }

@@ -1,5 +1,6 @@
 #include "report.h"
 
+#include "gpu_reader.h"
 #include "gpu_summary.h"
 #include "words.h"
 #include <stdio.h>
@@ -76,10 +77,21 @@ static void add_xids(probe_words *w, const probe_gpu_snapshot *gpu) {
     }
 }
 
-static void add_verdict(probe_words *w, const probe_trace *trace,
+/* Something suggests a GPU, or forbids to look, but the driver did not say that there is none. */
+static bool was_not_measured(const probe_measurement *m) {
+    const probe_gpu_snapshot *gpu = m->trace.gpu;
+    bool expected = m->config.nvml_library != NULL || probe_gpu_device_node("/dev") != NULL;
+    return expected && (gpu == NULL || (gpu->count == 0 && gpu->driver[0] == '\0'));
+}
+
+static void add_verdict(probe_words *w, const probe_measurement *m,
                         const probe_gpu_figures *figures) {
+    const probe_trace *trace = &m->trace;
     bool no_device = trace->gpu == NULL || trace->gpu->count == 0;
-    if (no_device) {
+    if (no_device && was_not_measured(m)) {
+        bool told = trace->gpu_note != NULL && trace->gpu_note[0] != '\0';
+        probe_words_add(w, "GPU not measured%s%s", told ? ": " : "", told ? trace->gpu_note : "");
+    } else if (no_device) {
         probe_words_add(w, "no GPU was visible");
     } else if (!figures->utilization_valid) {
         probe_words_add(w, "GPU utilization could not be measured");
@@ -97,9 +109,15 @@ static void add_verdict(probe_words *w, const probe_trace *trace,
     }
     add_xids(w, trace->gpu);
     if (trace->signalled) {
-        probe_words_add(w, "; the command was killed by signal %d", trace->signal);
+        probe_words_add(w, "; the command was killed by ");
+        probe_words_add_signal(w, trace->signal);
     } else if (trace->exited && trace->exit_status != 0) {
         probe_words_add(w, "; the command failed with exit status %d", trace->exit_status);
+    }
+    uint64_t oom_kills = trace->cgroup.value[PROBE_CG_MEMORY_OOM_KILLS]; /* 0: none, or not known */
+    if (oom_kills > 0) {
+        probe_words_add(w, "; %llu oom kill%s%s", (unsigned long long)oom_kills,
+                        oom_kills == 1 ? "" : "s", trace->cgroup_shared ? " in its group" : "");
     }
     probe_words_add(w, "%s\n",
                     trace->gpu != NULL && trace->gpu->mock ? " [mock driver: not a real GPU]" : "");
@@ -170,17 +188,27 @@ static void add_energy_line(probe_words *w, const probe_gpu_snapshot *gpu) {
     probe_words_add(w, "\n");
 }
 
+static void add_file_error(probe_words *w, const probe_measurement *m) {
+    bool moved = m->place.elsewhere[0] != '\0';
+    probe_words_add(w, "%s: %s%s%s%s%s\n", m->file_error.what, m->file_error.detail,
+                    m->file_error.sys_errno != 0 ? ": " : "",
+                    m->file_error.sys_errno != 0 ? strerror(m->file_error.sys_errno) : "",
+                    moved ? "; it is in " : "; there is no final trace", m->place.elsewhere);
+}
+
 static void add_trace_line(probe_words *w, const probe_measurement *m) {
     label(w, "trace");
     if (m->file_error.status == PROBE_OK) {
         probe_words_add(w, "%s\n", m->place.file.path);
     } else {
-        bool moved = m->place.elsewhere[0] != '\0';
-        probe_words_add(w, "%s: %s%s%s%s%s\n", m->file_error.what, m->file_error.detail,
-                        m->file_error.sys_errno != 0 ? ": " : "",
-                        m->file_error.sys_errno != 0 ? strerror(m->file_error.sys_errno) : "",
-                        moved ? "; it is in " : "", m->place.elsewhere);
+        add_file_error(w, m);
     }
+}
+
+void probe_report_no_trace(const probe_measurement *m, char *out, size_t size) {
+    probe_words w = {.out = out, .size = size};
+    probe_words_add(&w, "gpu-probe: ");
+    add_file_error(&w, m);
 }
 
 void probe_report_format(const probe_measurement *m, bool unicode, char *out, size_t size) {
@@ -194,7 +222,7 @@ void probe_report_format(const probe_measurement *m, bool unicode, char *out, si
     }
     out[0] = '\0';
     probe_words_add(&w, "gpu-probe: ");
-    add_verdict(&w, trace, &figures);
+    add_verdict(&w, m, &figures);
     label(&w, "time");
     add_duration(&w, proc->realtime_ms);
     probe_words_add(&w, " wall%s", separator(&w));
@@ -209,11 +237,11 @@ void probe_report_format(const probe_measurement *m, bool unicode, char *out, si
         add_energy_line(&w, trace->gpu);
     } else {
         label(&w, "GPU");
-        probe_words_add(&w, "%s\n",
-                        trace->gpu_note != NULL && trace->gpu_note[0] != '\0' ? trace->gpu_note
-                                                                              : "none");
+        bool told = trace->gpu_note != NULL && trace->gpu_note[0] != '\0';
+        bool missed = was_not_measured(m); /* and said why above */
+        probe_words_add(&w, "%s\n", missed ? "not measured" : told ? trace->gpu_note : "none");
         label(&w, "VRAM");
-        probe_words_add(&w, "none\n");
+        probe_words_add(&w, missed ? "not measured\n" : "none\n");
         label(&w, "energy");
         probe_words_add(&w, "not known\n");
     }

@@ -119,17 +119,20 @@ static void settle_cgroup(probe_sampler *sampler) {
 void probe_sampler_open(probe_sampler *sampler, const probe_sampler_config *config) {
     clear(sampler);
     sampler->config = *config;
-    probe_process_set_open(&sampler->set, config->proc_root, config->max_descriptors);
+    probe_proc_view view = probe_proc_view_of(config->proc_root);
+    sampler->foreign_numbers = view == PROBE_PROC_OTHERS;
+    sampler->by_number = probe_proc_by_number(config->proc_root);
+    probe_process_set_open(&sampler->set, sampler->by_number, config->max_descriptors);
     open_cgroup(sampler);
     if (config->scope == PROBE_SCOPE_PROCESS) {
         probe_proc_memory self;
-        if (probe_proc_read_memory(config->proc_root, getpid(), &self) == PROBE_OK) {
+        if (probe_proc_read_memory(sampler->by_number, getpid(), &self) == PROBE_OK) {
             sampler->baseline_vm_peak_kib = self.vm_peak_kib;
             sampler->baseline_vm_hwm_kib = self.vm_hwm_kib;
         }
         walk(sampler); /* children that were there before */
     }
-    probe_usage_open(&sampler->usage, config->proc_root, config->scope, &sampler->tree);
+    probe_usage_open(&sampler->usage, sampler->by_number, config->scope, &sampler->tree);
 }
 
 void probe_sampler_settle(probe_sampler *sampler) {

@@ -27,6 +27,8 @@ typedef struct {
 
 typedef struct {
     probe_sampler_config config;
+    const char *by_number; /* where processes are found by their number */
+    bool foreign_numbers;  /* nowhere: /proc is another PID namespace's */
     probe_host host;
     probe_usage_reader usage;
     probe_cgroup_reader cgroup;

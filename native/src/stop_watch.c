@@ -39,7 +39,8 @@ static _Noreturn void watch(pid_t wrapper, pid_t command) {
 pid_t probe_stop_watch_start(pid_t command) {
     probe_proc_stat stat;
     pid_t wrapper = getpid();
-    if (probe_proc_read_stat("/proc", command, &stat) != PROBE_OK || stat.ppid != wrapper) {
+    if (probe_proc_read_stat(probe_proc_by_number("/proc"), command, &stat) != PROBE_OK ||
+        stat.ppid != wrapper) {
         return 0;
     }
     pid_t pid = fork();

@@ -1,8 +1,9 @@
 #include "task.h"
 
-#include "clock.h"
-#include "stop_watch.h"
+#include "task_signals.h"
+
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
@@ -13,25 +14,26 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 extern char **environ;
 
-/* Signals are blocked and awaited by raw system calls: every libc keeps a few real-time signals to
- * itself, and its calls quietly leave those out. This process has one thread and no use for them;
- * the command's signals are all the command's. */
-static void set_mask(int how, uint64_t set, uint64_t *old) {
-    (void)syscall(SYS_rt_sigprocmask, how, &set, old, sizeof set);
-}
-
-void probe_task_prepare(probe_task *task) {
+void probe_task_prepare(probe_task *task, const probe_limits *limits) {
     *task = (probe_task){0};
-    set_mask(SIG_SETMASK, UINT64_MAX, &task->inherited_mask);
+    task->limits = limits;
+    probe_signals_mask(SIG_SETMASK, UINT64_MAX, &task->inherited_mask);
     /* An inherited SIG_IGN for SIGCHLD survives exec and would make every wait fail. */
     struct sigaction plain = {.sa_handler = SIG_DFL};
     (void)sigaction(SIGCHLD, &plain, &task->inherited_chld);
+    (void)prctl(PR_GET_CHILD_SUBREAPER, &task->inherited_subreaper);
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+void probe_task_give_back(const probe_task *task) {
+    (void)sigaction(SIGCHLD, &task->inherited_chld, NULL);
+    (void)prctl(PR_SET_CHILD_SUBREAPER, task->inherited_subreaper);
+    probe_limits_give_back(task->limits);
+    probe_signals_mask(SIG_SETMASK, task->inherited_mask, NULL);
 }
 
 /* Executes a text file without an interpreter line by the shell. There is room for more words only
@@ -56,8 +58,28 @@ static void execute_by_shell(char *file, char **command) {
     errno = kept;
 }
 
+/* As bash has it: with a NUL byte in its first line a file is no script, but a program that this
+ * machine cannot run. One that cannot be read is the shell's to refuse. */
+static bool is_binary(const char *file) {
+    char head[128];
+    int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t n = fd < 0 ? -1 : read(fd, head, sizeof head);
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    if (n >= 4 && memcmp(head, "\177ELF", 4) == 0) {
+        return true;
+    }
+    const char *line_end = n > 0 ? memchr(head, '\n', (size_t)n) : NULL;
+    size_t length = line_end != NULL ? (size_t)(line_end - head) : n > 0 ? (size_t)n : 0;
+    return memchr(head, '\0', length) != NULL;
+}
+
 /* As a shell looks a command up: along PATH unless it has a slash. Returns errno. */
 static int execute_by_path(char **command) {
+    if (command[0][0] == '\0') {
+        return ENOENT; /* along PATH, it would be each directory itself */
+    }
     const char *path = strchr(command[0], '/') != NULL ? "" : getenv("PATH");
     path = path != NULL ? path : "/usr/local/bin:/bin:/usr/bin";
     int code = ENOENT;
@@ -68,7 +90,7 @@ static int execute_by_path(char **command) {
                          command[0]);
         if (n > 0 && (size_t)n < sizeof file) {
             (void)execve(file, command, environ);
-            if (errno == ENOEXEC) {
+            if (errno == ENOEXEC && !is_binary(file)) {
                 execute_by_shell(file, command);
             }
             /* A file that may not be executed is remembered, in case no other directory has one
@@ -111,11 +133,7 @@ static int execute(void *argument) {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a SIGKILL for the wrapper is meant for the command */
     if (getppid() == e->parent) {
         probe_task_enter(e->groups);
-        (void)sigaction(SIGCHLD, &e->task->inherited_chld, NULL);
-        if (e->task->descriptors != NULL) {
-            (void)setrlimit(RLIMIT_NOFILE, e->task->descriptors);
-        }
-        set_mask(SIG_SETMASK, e->task->inherited_mask, NULL);
+        probe_task_give_back(e->task);
         e->code = execute_by_path(e->command);
     } else {
         e->code = ESRCH;
@@ -150,61 +168,13 @@ int probe_task_spawn(probe_task *task, char **command, probe_task_groups *groups
     if (e == NULL || pid < 0) {
         return errno;
     }
-    if (e->code != 0) {
-        (void)waitpid(pid, NULL, 0);
-        return e->code;
-    }
     task->exec_errno = &e->code;
     task->pid = pid;
+    if (e->code != 0) {
+        (void)waitpid(pid, NULL, 0);
+        task->ended = true;
+    }
     return 0;
-}
-
-int probe_task_wait_signal(int64_t deadline_ns, siginfo_t *info) {
-    const uint64_t all = UINT64_MAX;
-    for (;;) {
-        int64_t left = deadline_ns - probe_clock_mono_ns();
-        left = left > 0 ? left : 0;
-        struct timespec timeout = {.tv_sec = left / PROBE_NS_PER_S,
-                                   .tv_nsec = left % PROBE_NS_PER_S};
-        long number = syscall(SYS_rt_sigtimedwait, &all, info, &timeout, sizeof all);
-        if (number > 0) {
-            return (int)number;
-        }
-        if (errno == EAGAIN) {
-            return 0;
-        }
-    }
-}
-
-static uint64_t bit(int number) {
-    return 1ULL << (number - 1);
-}
-
-/* A SIGCONT to the group, such as a shell's fg, has reached the command as well. */
-static bool was_continued(const probe_task *task) {
-    siginfo_t info = {0};
-    return waitid(P_PID, (id_t)task->pid, &info, WCONTINUED | WNOHANG) == 0 && info.si_pid != 0;
-}
-
-/* These come from the kernel when the terminal sends them (^C, ^\, ^Z, hangup, ...), and then to
- * the whole group. Others that the kernel sends, such as the alarm of a timer that was set before
- * exec, are meant for the command. */
-static const uint64_t terminals_signals =
-    1ULL << (SIGINT - 1) | 1ULL << (SIGQUIT - 1) | 1ULL << (SIGTSTP - 1) | 1ULL << (SIGHUP - 1) |
-    1ULL << (SIGTTIN - 1) | 1ULL << (SIGTTOU - 1) | 1ULL << (SIGWINCH - 1) | 1ULL << (SIGCONT - 1);
-
-void probe_task_forward(const probe_task *task, const siginfo_t *info) {
-    bool from_kernel = info->si_code > 0;
-    bool from_terminal = from_kernel && (terminals_signals & bit(info->si_signo)) != 0;
-    /* What our own writes raise (SIGPIPE, SIGXFSZ) is no news for the command. */
-    bool from_us = !from_kernel && (info->si_pid == task->pid || info->si_pid == getpid() ||
-                                    (task->watcher > 0 && info->si_pid == task->watcher));
-    if (task->pid <= 0 || task->ended || from_terminal || from_us) {
-        return;
-    }
-    if (info->si_signo != SIGCONT || !was_continued(task)) {
-        (void)kill(task->pid, info->si_signo);
-    }
 }
 
 probe_child_event probe_task_next_child(const probe_task *task, pid_t *pid, int *stop) {
@@ -223,51 +193,6 @@ probe_child_event probe_task_next_child(const probe_task *task, pid_t *pid, int 
     return PROBE_CHILD_NONE;
 }
 
-static bool is_pending(int number) {
-    uint64_t pending = 0;
-    (void)syscall(SYS_rt_sigpending, &pending, sizeof pending);
-    return (pending & bit(number)) != 0;
-}
-
-/* Whether our parent, in this session, may care for stopped jobs, as a shell does. */
-static bool is_a_job(void) {
-    pid_t parent = getppid();
-    return parent > 0 && getsid(parent) == getsid(0);
-}
-
-/* At once: the next stop of the command would find it waiting here. */
-static void pass_continue_on(const probe_task *task) {
-    const uint64_t only = bit(SIGCONT);
-    const struct timespec now = {0};
-    siginfo_t info;
-    if (syscall(SYS_rt_sigtimedwait, &only, &info, &now, sizeof only) == SIGCONT) {
-        probe_task_forward(task, &info);
-    }
-}
-
-void probe_task_stop_as(probe_task *task, int number) {
-    if (is_pending(SIGCONT) || was_continued(task) || getpid() == 1) {
-        return; /* a stop would discard a SIGCONT; PID 1 cannot be stopped */
-    }
-    task->watcher = probe_stop_watch_start(task->pid);
-    if (task->watcher == 0 && !is_a_job()) {
-        return; /* nobody would send us a SIGCONT */
-    }
-    /* One that the terminal sent to the whole group, and that waits here, becomes one with ours. */
-    struct sigaction plain = {.sa_handler = SIG_DFL};
-    (void)sigaction(number, &plain, NULL);
-    (void)kill(getpid(), number);
-    set_mask(SIG_UNBLOCK, bit(number), NULL);
-    set_mask(SIG_BLOCK, bit(number), NULL);
-    if (!is_pending(SIGCONT)) { /* in an orphaned group, only SIGSTOP stops */
-        (void)kill(getpid(), SIGSTOP);
-    }
-    if (task->watcher > 0) {
-        (void)kill(task->watcher, SIGKILL);
-    }
-    pass_continue_on(task);
-}
-
 void probe_task_exit_as(int status) {
     if (WIFEXITED(status)) {
         _exit(WEXITSTATUS(status));
@@ -280,7 +205,7 @@ void probe_task_exit_as(int status) {
         struct sigaction plain = {.sa_handler = SIG_DFL};
         (void)sigaction(number, &plain, NULL);
         (void)kill(getpid(), number);
-        set_mask(SIG_UNBLOCK, bit(number), NULL);
+        probe_signals_mask(SIG_UNBLOCK, 1ULL << (number - 1), NULL);
     }
     _exit(128 + number);
 }

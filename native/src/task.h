@@ -1,11 +1,12 @@
-/* The command: started without a trace of us, its signals passed on, its children reaped. */
+/* The command: started without a trace of us, its children told, its end imitated. */
 #ifndef PROBE_TASK_H
 #define PROBE_TASK_H
+
+#include "own_limits.h"
 
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/resource.h>
 #include <sys/types.h>
 
 enum { PROBE_TASK_GROUPS = 3 };
@@ -22,48 +23,39 @@ typedef struct {
     pid_t
         watcher; /* a child of ours that looks at a stopped command, until it is reaped; 0: none */
     const volatile int *exec_errno; /* of the child: 0 once it is the command */
-    uint64_t
-        inherited_mask; /* the kernel's set, as the wrapper found it; the command gets it back */
+    uint64_t inherited_mask; /* the kernel's set; this and the next, as the wrapper found them */
     struct sigaction inherited_chld;
-    const struct rlimit *descriptors; /* the command's limit of them; NULL: as it is */
-    bool ended;                       /* the command itself, not its descendants */
-    int status;                       /* as wait4 gives it; valid once ended */
+    int inherited_subreaper;
+    const probe_limits *limits; /* the command gets back those that were raised */
+    bool ended;                 /* the command itself, not its descendants */
+    int status;                 /* as wait4 gives it; valid once ended */
 } probe_task;
 
 /* Blocks all signals, so that they can be waited for, and makes this process adopt the command's
- * orphans. */
-void probe_task_prepare(probe_task *task);
+ * orphans. limits must live as long as task. */
+void probe_task_prepare(probe_task *task, const probe_limits *limits);
+
+/* All that was changed for this process alone is as it was found. Takes no lock and no memory. */
+void probe_task_give_back(const probe_task *task);
 
 /* This process enters the groups. The memory of a command is charged to the group that it is in at
  * exec: nothing of the wrapper's goes along. Takes no lock and no memory. groups may be NULL. */
 void probe_task_enter(probe_task_groups *groups);
 
-/* Starts the command and returns when it has been executed: 0, or the errno of fork or exec. A
- * group that it cannot enter does not keep it from starting. groups: NULL for none. */
+/* Starts the command and returns when it has been executed, or could not be: exec_errno. Or an
+ * errno: there can be no process for it, and nothing was tried. A group that it cannot enter does
+ * not keep it from starting. groups: NULL for none. */
 int probe_task_spawn(probe_task *task, char **command, probe_task_groups *groups);
 
 /* Executes the command in place of this process, as a shell looks it up. Returns only the errno of
  * a failure. */
 int probe_task_become(char **command);
 
-/* Waits for a signal until deadline_ns (CLOCK_MONOTONIC). Returns its number, 0 at the deadline. */
-int probe_task_wait_signal(int64_t deadline_ns, siginfo_t *info);
-
-/* Passes a signal on, unless the command already has it: from the terminal, sent by the command
- * itself, or a SIGCONT for the whole group. */
-void probe_task_forward(const probe_task *task, const siginfo_t *info);
-
 typedef enum { PROBE_CHILD_NONE, PROBE_CHILD_ENDED, PROBE_CHILD_STOPPED } probe_child_event;
 
 /* The next child that has ended, or the command if it has stopped, and then by which signal; does
  * not reap. */
 probe_child_event probe_task_next_child(const probe_task *task, pid_t *pid, int *stop);
-
-/* Stops this process as the command was stopped, so that its parent sees a stopped job. Returns
- * once it has been continued, which is then still to be passed on, or the command alone has been,
- * or has been killed; at once if it has been meanwhile. The watcher may be there still, about to
- * end. */
-void probe_task_stop_as(probe_task *task, int number);
 
 /* Ends this process as the command ended: same exit status, or death by the same signal (128+n as
  * PID 1). */

@@ -148,6 +148,12 @@ static void write_scope(probe_json *json, const probe_trace *trace) {
     probe_json_close(json, '}');
 }
 
+static void write_text(probe_json *json, const char *key, const char *text) {
+    if (text[0] != '\0') {
+        probe_json_string(json, key, text);
+    }
+}
+
 static void write_identity(probe_json *json, const probe_trace *trace) {
     const probe_host *host = trace->host;
     probe_json_int(json, "schema", 1);
@@ -162,6 +168,7 @@ static void write_identity(probe_json *json, const probe_trace *trace) {
         probe_json_uint(json, "pid_ns", host->pid_ns);
     }
     probe_json_string(json, "hostname", host->hostname);
+    write_text(json, "workdir", trace->workdir != NULL ? trace->workdir : "");
     probe_json_string(json, "state", trace->final ? "final" : "running");
     probe_json_int(json, "start_ms", trace->start_ms);
     probe_json_int(json, "written_ms", trace->written_ms);
@@ -170,12 +177,6 @@ static void write_identity(probe_json *json, const probe_trace *trace) {
     }
     if (trace->signalled) {
         probe_json_int(json, "signal", trace->signal);
-    }
-}
-
-static void write_text(probe_json *json, const char *key, const char *text) {
-    if (text[0] != '\0') {
-        probe_json_string(json, key, text);
     }
 }
 

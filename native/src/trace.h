@@ -22,6 +22,8 @@ typedef struct {
     bool final;
     bool exited, signalled; /* at most one; neither: still running, or not a command */
     int exit_status, signal;
+    bool unexecuted;              /* the command never ran */
+    const char *workdir;          /* absolute path; NULL or empty: none */
     int64_t start_ms, written_ms; /* ms since 1970 */
     int64_t realtime_ns;
     int64_t interval_ms;

@@ -2,9 +2,6 @@
 #ifndef PROBE_TRACE_AUTHOR_H
 #define PROBE_TRACE_AUTHOR_H
 
-#include <stdbool.h>
-#include <sys/types.h>
-
 typedef enum {
     PROBE_AUTHOR_FOREIGN,  /* not one of us: there is no probe block */
     PROBE_AUTHOR_SELF,     /* this very measurement */
@@ -17,9 +14,5 @@ typedef enum {
  * there is none. */
 probe_author probe_trace_author(const char *text, const char *run_id, const char *proc_root,
                                 char author_id[33]);
-
-/* Whether an ancestor of this process that goes by the same name has this directory open: it is
- * about to write its trace there, if it has not yet. */
-bool probe_trace_ancestor_holds(const char *proc_root, dev_t device, ino_t inode);
 
 #endif

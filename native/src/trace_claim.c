@@ -86,15 +86,17 @@ bool probe_trace_claim_choose(probe_trace_place *place) {
         if (!set_name(place, level)) {
             return false;
         }
-        place->written = false;
+        place->written = place->stale = false;
         place->seen_any = fstatat(place->file.directory, place->file.name, &place->seen,
                                   AT_SYMLINK_NOFOLLOW) == 0;
         if (!place->seen_any) {
             return true;
         }
         switch (examine(place, author_id)) {
-        case PROBE_AUTHOR_SELF:
         case PROBE_AUTHOR_GONE:
+            place->stale = author_id[0] != '\0';
+            return true;
+        case PROBE_AUTHOR_SELF:
             return true;
         case PROBE_AUTHOR_FOREIGN:
             place->level = level == PROBE_PLACE_PLAIN ? PROBE_PLACE_BESIDE : PROBE_PLACE_UNIQUE;
@@ -129,25 +131,43 @@ static int create(const probe_trace_file *file) {
     return 0;
 }
 
+static bool temporary_is(const probe_trace_file *file, const struct stat *expected) {
+    struct stat at;
+    return fstatat(file->directory, file->temporary, &at, AT_SYMLINK_NOFOLLOW) == 0 &&
+           same_file(&at, expected);
+}
+
 /* Replaces the file that was seen and is another writer's, who is gone. Two may try that at once:
- * the exchange brings to light what was replaced, and if that was another file, it comes back. */
-static int replace(const probe_trace_place *place) {
+ * the exchange brings to light what was replaced, and if that was another file, it comes back,
+ * unless its writer has replaced ours meanwhile: then that newer one stays. */
+static int replace(const probe_trace_place *place, const struct stat *staged) {
     const probe_trace_file *file = &place->file;
-    struct stat replaced;
     int code = move(file, file->temporary, file->name, EXCHANGE);
     if (code != 0) {
         return code;
     }
-    if (fstatat(file->directory, file->temporary, &replaced, AT_SYMLINK_NOFOLLOW) == 0 &&
-        !same_file(&replaced, &place->seen)) {
-        (void)move(file, file->temporary, file->name, EXCHANGE);
+    if (!temporary_is(file, &place->seen)) {
+        code = move(file, file->temporary, file->name, EXCHANGE);
+        if (code == 0 && !temporary_is(file, staged)) {
+            (void)move(file, file->temporary, file->name, EXCHANGE);
+        }
         return EEXIST;
     }
     (void)unlinkat(file->directory, file->temporary, 0);
     return 0;
 }
 
-static int install(probe_trace_place *place, const char *text, size_t length) {
+/* After a lost race the temporary file may be another writer's, or gone. */
+static int stage_anew(const probe_trace_file *file, const char *text, size_t length,
+                      struct stat *staged) {
+    if (temporary_is(file, staged)) {
+        return 0;
+    }
+    (void)unlinkat(file->directory, file->temporary, 0);
+    return probe_trace_file_stage(file, text, length, staged);
+}
+
+static int install(probe_trace_place *place, const char *text, size_t length, struct stat *staged) {
     for (int i = 0; i < ATTEMPTS; i++) {
         struct stat there;
         bool any =
@@ -157,7 +177,7 @@ static int install(probe_trace_place *place, const char *text, size_t length) {
             code = create(&place->file);
         } else if (place->seen_any && same_file(&there, &place->seen)) {
             code = place->written ? probe_trace_file_install(&place->file, text, length)
-                                  : replace(place);
+                                  : replace(place, staged);
         }
         if (probe_trace_file_unsupported(code)) {
             return probe_trace_file_install(&place->file, text, length);
@@ -168,17 +188,32 @@ static int install(probe_trace_place *place, const char *text, size_t length) {
         if (!probe_trace_claim_choose(place)) {
             return EEXIST;
         }
+        code = stage_anew(&place->file, text, length, staged);
+        if (code != 0) {
+            return code;
+        }
     }
     return EBUSY;
 }
 
-int probe_trace_claim_write(probe_trace_place *place, const char *text, size_t length) {
+/* A trace that cannot be replaced, on a full disk, must not pass for this measurement's. */
+static void remove_stale(probe_trace_place *place) {
+    struct stat there;
+    if (place->stale &&
+        fstatat(place->file.directory, place->file.name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+        same_file(&there, &place->seen) &&
+        unlinkat(place->file.directory, place->file.name, 0) == 0) {
+        place->stale = place->seen_any = false;
+    }
+}
+
+static int write_claimed(probe_trace_place *place, const char *text, size_t length) {
     struct stat staged;
     int code = probe_trace_file_stage(&place->file, text, length, &staged);
     if (code != 0) {
         return code;
     }
-    code = install(place, text, length);
+    code = install(place, text, length, &staged);
     if (code != 0) {
         (void)unlinkat(place->file.directory, place->file.temporary, 0);
         return code;
@@ -187,5 +222,14 @@ int probe_trace_claim_write(probe_trace_place *place, const char *text, size_t l
      * another one, and reads in it that it is ours. */
     place->seen = staged;
     place->seen_any = place->written = true;
+    place->stale = false;
     return 0;
+}
+
+int probe_trace_claim_write(probe_trace_place *place, const char *text, size_t length) {
+    int code = write_claimed(place, text, length);
+    if (code != 0) {
+        remove_stale(place);
+    }
+    return code;
 }

@@ -14,7 +14,7 @@ const char *probe_own_memory_reason(const probe_gpu_device *device, probe_pid_vi
         return "the driver lists no processes of this device";
     }
     if (pids == PROBE_PIDS_FOREIGN) {
-        return "the driver numbers processes as the host does, and this is another PID namespace";
+        return "the driver or /proc numbers processes as another PID namespace does";
     }
     if (sharing->incomplete) {
         return "the driver lists processes by numbers that no process has here";

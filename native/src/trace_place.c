@@ -1,9 +1,12 @@
 #include "trace_place.h"
 
 #include "clock.h"
-#include "trace_author.h"
+#include "file.h"
+#include "json_find.h"
 #include "trace_claim.h"
+#include "trace_mark.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,31 +46,37 @@ static void open_copy(probe_trace_place *place) {
     (void)probe_trace_file_open_in(&place->copy, place->config.copy_to, name, &place->copy_error);
 }
 
-/* Every wrapper holds a shared lock on the directory of its trace. False: no other one does, so
- * that ancestors need not be looked at. */
+/* Every writer holds a shared lock on the directory of its trace. False: no other one does, so
+ * that ancestors need not be looked at. For an instant two that come at once may find each other's
+ * exclusive lock: neither is to go without one. */
 static bool may_be_shared(int directory) {
+    const struct timespec pause = {.tv_nsec = PROBE_NS_PER_MS / 20};
     bool alone = flock(directory, LOCK_EX | LOCK_NB) == 0;
-    (void)flock(directory, LOCK_SH | LOCK_NB);
+    for (int i = 0; i < 40 && flock(directory, LOCK_SH | LOCK_NB) != 0; i++) {
+        if (errno != EWOULDBLOCK && errno != EINTR) {
+            break; /* this file system has no locks */
+        }
+        (void)nanosleep(&pause, NULL);
+    }
     return !alone;
 }
 
-/* An ancestor may be about to write its first trace. In the place of all traces, its open directory
- * is proof enough; a file that was named must show itself. */
-static void await_ancestor(probe_trace_place *place) {
+/* An ancestor that has written its trace is known by it; one that is about to, by its mark. */
+static void look_for_ancestors(probe_trace_place *place) {
     struct stat directory;
-    bool named = place->config.trace_file != NULL;
-    if (!place->config.may_nest || place->nested || !may_be_shared(place->file.directory) ||
-        fstat(place->file.directory, &directory) != 0 ||
-        !probe_trace_ancestor_holds(place->config.proc_root, directory.st_dev, directory.st_ino)) {
+    probe_trace_ancestors found;
+    if (place->nested || fstat(place->file.directory, &directory) != 0) {
         return;
     }
-    place->nested = !named;
-    const struct timespec ms = {.tv_nsec = PROBE_NS_PER_MS};
-    probe_place_level level = place->level;
-    for (int i = 0; named && !place->nested && i < 100; i++) {
-        (void)nanosleep(&ms, NULL);
-        place->level = level;
-        (void)probe_trace_claim_choose(place);
+    if (may_be_shared(place->file.directory)) {
+        probe_trace_ancestors_find(place->config.proc_root, &directory, place->file.name, &found);
+        if (found.within[0] != '\0') {
+            memcpy(place->within, found.within, sizeof place->within);
+        }
+        place->nested = place->config.may_nest && found.same_name;
+    }
+    if (!place->nested) {
+        place->mark = probe_trace_mark(place->config.run_id, &directory, place->file.name);
     }
 }
 
@@ -77,6 +86,7 @@ static void clear(probe_trace_place *place) {
     probe_trace_file_none(&place->file);
     probe_trace_file_none(&place->local);
     probe_trace_file_none(&place->copy);
+    place->mark = -1;
     memset((char *)place + from, 0, offsetof(probe_trace_place, elsewhere) - from);
     place->elsewhere[0] = '\0';
 }
@@ -101,7 +111,7 @@ void probe_trace_place_open(probe_trace_place *place, const probe_trace_place_co
         place->level = PROBE_PLACE_BESIDE;
     }
     bool chosen = probe_trace_claim_choose(place);
-    await_ancestor(place);
+    look_for_ancestors(place);
     if (!chosen && !place->nested) {
         (void)probe_fail_detail(&place->error, PROBE_E_SYSCALL, EEXIST,
                                 "the trace cannot be written", place->file.path);
@@ -164,12 +174,38 @@ static void deliver_timeline(probe_trace_place *place, const probe_trace_parcel 
                                  &place->timeline_error);
 }
 
+/* What an earlier measurement left beside the trace is not this one's. */
+static void remove_stale_timeline(probe_trace_place *place) {
+    enum { HEAD = 512 }; /* the run id is among the first keys */
+    char head[HEAD], run_id[33] = "";
+    struct stat at;
+    probe_trace_file timeline;
+    place->tidied = true;
+    if (probe_trace_file_beside(&place->file, place->config.trace_file != NULL, &timeline) !=
+            PROBE_OK ||
+        fstatat(timeline.directory, timeline.name, &at, AT_SYMLINK_NOFOLLOW) != 0 ||
+        !S_ISREG(at.st_mode) ||
+        probe_file_read(timeline.directory, timeline.name, head, sizeof head, NULL) ==
+            PROBE_E_SYSCALL) {
+        return;
+    }
+    if (probe_json_find_string(head, "run_id", run_id, sizeof run_id) &&
+        strcmp(run_id, place->config.run_id) != 0) {
+        (void)unlinkat(timeline.directory, timeline.name, 0);
+    }
+}
+
 static void deliver_trace(probe_trace_place *place, const probe_trace_parcel *parcel) {
+    bool was_stale = place->stale;
     int code = probe_trace_claim_write(place, parcel->trace, parcel->trace_length);
     place->error = (probe_error){0}; /* an earlier failure may have passed */
     if (code != 0) {
         (void)probe_fail_detail(&place->error, PROBE_E_SYSCALL, code, "the trace cannot be written",
                                 place->file.path);
+    }
+    bool removed = was_stale && !place->stale;
+    if (!place->tidied && (code == 0 || removed)) {
+        remove_stale_timeline(place);
     }
 }
 
@@ -207,11 +243,16 @@ void probe_trace_place_deliver(probe_trace_place *place, const probe_trace_parce
     }
 }
 
+bool probe_trace_place_rescue_directory(char *path, size_t size) {
+    int n = snprintf(path, size, "%s/gpu-probe-%ld", temporary_root(), (long)geteuid());
+    return n > 0 && (size_t)n < size;
+}
+
 /* A directory of this user's and nobody else's, below one that all may write to. */
 static bool private_directory(char *path, size_t size) {
     struct stat at;
-    int n = snprintf(path, size, "%s/gpu-probe-%ld", temporary_root(), (long)geteuid());
-    if (n <= 0 || (size_t)n >= size || (mkdir(path, 0700) != 0 && errno != EEXIST)) {
+    if (!probe_trace_place_rescue_directory(path, size) ||
+        (mkdir(path, 0700) != 0 && errno != EEXIST)) {
         return false;
     }
     return lstat(path, &at) == 0 && S_ISDIR(at.st_mode) && at.st_uid == geteuid() &&
@@ -236,4 +277,8 @@ void probe_trace_place_close(probe_trace_place *place) {
     probe_trace_file_close(&place->local);
     probe_trace_file_close(&place->copy);
     probe_trace_file_close(&place->file);
+    if (place->mark >= 0) {
+        (void)close(place->mark);
+        place->mark = -1;
+    }
 }

@@ -31,11 +31,14 @@ typedef struct {
     probe_trace_file file;           /* its name is the one chosen last */
     probe_trace_file local;          /* checkpoints, where each write to the place is an upload */
     probe_trace_file copy;
+    int mark; /* descriptor by which wrappers within this one recognize it; -1: none */
     probe_trace_job job;
     probe_place_level level;
     bool seen_any;     /* the file of that name may be replaced if it is still this one: */
     struct stat seen;  /* device, inode and time of modification */
+    bool stale;        /* it is a trace of an earlier measurement */
     bool written;      /* this measurement wrote it */
+    bool tidied;       /* an earlier measurement's timeline has been looked for */
     bool swept;        /* what killed writers left has been removed */
     bool nested;       /* with may_nest: nothing is to be measured, the ancestor does */
     char base[256];    /* the plain name */
@@ -73,6 +76,9 @@ void probe_trace_place_deliver(probe_trace_place *place, const probe_trace_parce
 /* The final trace has found no place: writes it to $TMPDIR/gpu-probe-UID (or below /tmp), and then
  * sets elsewhere. */
 void probe_trace_place_rescue(probe_trace_place *place, const probe_trace_parcel *parcel);
+
+/* The directory of that: its path. False: it does not fit. */
+bool probe_trace_place_rescue_directory(char *path, size_t size);
 
 void probe_trace_place_close(probe_trace_place *place);
 

@@ -7,17 +7,30 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ENTRIES_MAX = 4096, BOOT_DIGITS = 8 };
+enum { ENTRIES_MAX = 4096 };
+
+/* FNV-1a. The host's name is in it for the sake of machines that were cloned while they ran: they
+ * share the boot's id, and may share a file system. */
+static uint32_t hash_of_boot(const probe_host *host) {
+    const char *const parts[] = {host->boot_id, host->hostname};
+    uint32_t hash = 2166136261U;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        for (const char *c = parts[i]; *c != '\0'; c++) {
+            hash = (hash ^ (unsigned char)*c) * 16777619U;
+        }
+    }
+    return hash;
+}
 
 void probe_trace_stray_sign(const probe_host *host, char writer[PROBE_TRACE_WRITER_SIZE]) {
     const probe_cgroup_maker self = {getpid(), host->pid_start, host->pid_ns};
     char name[PROBE_CGROUP_NAME_SIZE];
     writer[0] = '\0';
-    if (host->pid_start == 0 || host->pid_ns == 0 || strlen(host->boot_id) < BOOT_DIGITS) {
+    if (host->pid_start == 0 || host->pid_ns == 0 || host->boot_id[0] == '\0') {
         return;
     }
     probe_cgroup_maker_name(&self, name);
-    (void)snprintf(writer, PROBE_TRACE_WRITER_SIZE, "%s.%.*s", name, BOOT_DIGITS, host->boot_id);
+    (void)snprintf(writer, PROBE_TRACE_WRITER_SIZE, "%s.%08x", name, hash_of_boot(host));
 }
 
 /* "gpu-probe.PID.START.NAMESPACE.BOOT", taken apart. */

@@ -9,7 +9,8 @@
 enum { PROBE_TRACE_WRITER_SIZE = PROBE_CGROUP_NAME_SIZE + 9 };
 
 /* This process as a part of the names of its temporary files: "gpu-probe.PID.START.NAMESPACE.BOOT",
- * BOOT being the first 8 digits of the boot's id. Empty where that is not known. */
+ * BOOT being 8 digits, a hash of the boot's id and the host's name. Empty where that is not known.
+ */
 void probe_trace_stray_sign(const probe_host *host, char writer[PROBE_TRACE_WRITER_SIZE]);
 
 /* Removes from directory the temporary files of writers that have certainly ended: of this boot and

@@ -14,4 +14,7 @@ typedef struct {
 /* Adds a piece; what does not fit is cut. */
 __attribute__((format(printf, 2, 3))) void probe_words_add(probe_words *w, const char *format, ...);
 
+/* The name of a signal, or "signal 40". */
+void probe_words_add_signal(probe_words *w, int number);
+
 #endif

@@ -68,7 +68,7 @@ def cgroup_block(**values: object) -> dict[str, Any]:
 def probe_block(**values: object) -> dict[str, Any]:
     return {
         "schema": 1,
-        "pid": 4711,
+        "pid": 4711000,  # larger than any that the kernel gives
         "pid_start": 99,
         "hostname": "node1",
         "boot_id": "boot-1",

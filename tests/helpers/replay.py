@@ -30,19 +30,24 @@ class Call:
 class Host:
     """What stands for /proc: who is whose child, and how much memory there is.
 
-    Process TASK and its descendants are the task.
+    Process TASK and its descendants are the task. `foreign`: in the numbers of another PID
+    namespace, in which the reader has one of its own.
     """
 
     parents: Mapping[int, int] = field(default_factory=dict)
     namespace: int = HOST_NAMESPACE
     mem_total_kib: int = 16 << 20
+    foreign: bool = False
 
     def write(self, root: Path) -> None:
-        (root / "self" / "ns").mkdir(parents=True)
+        if self.foreign:
+            (root / "self").symlink_to("1")
+        own = root / ("1" if self.foreign else "self")
+        (own / "ns").mkdir(parents=True)
         (root / "self" / "ns" / "pid").symlink_to(f"pid:[{self.namespace}]")
         (root / "meminfo").write_text(f"MemTotal:       {self.mem_total_kib} kB\n")
         for pid, parent in {TASK: 1, 1: 0, **self.parents}.items():
-            (root / str(pid)).mkdir()
+            (root / str(pid)).mkdir(exist_ok=True)
             rest = " ".join(["0"] * 48)
             (root / str(pid) / "stat").write_text(f"{pid} (a (b) c) S {parent} {rest}\n")
 

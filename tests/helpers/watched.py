@@ -3,6 +3,7 @@
 import ctypes
 import os
 import select
+import struct
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from pathlib import Path
 
 __all__ = ["Watched", "watch"]
 
+_EVENT = struct.Struct("iIII")  # inotify(7): watch, mask, cookie, length of the name
 IN_MODIFY, IN_MOVED_TO, IN_CREATE = 0x2, 0x80, 0x100
 
 
@@ -26,6 +28,20 @@ class Watched:
             return False
         os.read(self.fd, 65536)
         return True
+
+    def names(self) -> set[str]:
+        """Read which entries were created, replaced or written since the last look."""
+        try:
+            events = os.read(self.fd, 65536)
+        except BlockingIOError:
+            return set()
+        found = set()
+        while events:
+            *_, length = _EVENT.unpack_from(events)
+            name = events[_EVENT.size : _EVENT.size + length]
+            found.add(os.fsdecode(name.rstrip(b"\0")))
+            events = events[_EVENT.size + length :]
+        return found
 
     def wait_for_lines(self, path: Path, words: str, count: int) -> None:
         """Wait until a file there has so many lines with these words; ten seconds at most."""

@@ -10,6 +10,7 @@ import pytest
 
 from helpers.bench import GPU_BENCH, TIMEOUT_S, Bench
 from helpers.control_groups import group_of, groups_left
+from helpers.places import mount
 from helpers.wrapper import Wrapper
 
 
@@ -32,6 +33,22 @@ def inside(parent: Path, wrapper: Wrapper) -> Wrapper:
     """The wrapper, started within that group."""
     shell = ["sh", "-c", f'echo 0 > {parent}/cgroup.procs && exec "$@"', "sh"]
     return Wrapper(entry=[*shell, *wrapper.entry], directory=wrapper.directory)
+
+
+@pytest.fixture
+def spare(tmp_path: Path) -> Path:
+    """A directory for TMPDIR."""
+    directory = tmp_path / "spare"
+    directory.mkdir()
+    return directory
+
+
+@pytest.fixture
+def small_disk(wrapper: Wrapper) -> Iterator[Path]:
+    """The wrapper's work directory, on a file system of 64 KiB."""
+    mount("-t", "tmpfs", "-o", "size=64k", "small", str(wrapper.directory))
+    yield wrapper.directory
+    subprocess.run(["umount", "-l", str(wrapper.directory)], check=True)
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from helpers.watched import watch
 from helpers.wrapper import Wrapper
 
 Scenario = Callable[[str], None]
@@ -59,12 +60,61 @@ def test_it_leaves_nothing_behind(wrapper: Wrapper) -> None:
     assert list(wrapper.directory.iterdir()) == []
 
 
+def test_it_never_has_the_place_of_the_trace(wrapper: Wrapper) -> None:
+    """Another wrapper may start to use that directory before the check would remove it."""
+    with watch(wrapper.directory) as watched:
+        row = check(wrapper)["trace.file"]
+        names = watched.names()
+    assert names
+    assert ".fusion" not in names
+    assert row["detail"] == str(wrapper.directory / ".fusion" / "trace.json")
+
+
 def test_people_read_one_line_for_each_item(wrapper: Wrapper) -> None:
     command = [*wrapper.entry, "--workdir", str(wrapper.directory), "--check"]
     lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     assert {line[:3] for line in lines} <= {"ok ", "-- ", "!! "}
-    assert len(lines) == len(check(wrapper))
+    assert len(lines) <= len(check(wrapper))
     assert f"ok {'proc.pct_cpu':28} rusage" in lines
+    assert f"ok {'proc.realtime':28} clock_monotonic" in lines
+
+
+def test_neighbours_that_are_missing_for_one_reason_share_a_line(wrapper: Wrapper) -> None:
+    command = [*wrapper.entry, "--workdir", str(wrapper.directory), "--check", "--cgroup", "off"]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    (line,) = (line for line in lines if "no group is read" in line)
+    name = "cgroup.memory_current"
+    assert line == f"-- {name:28} to io_psi_full: no group is read: see cgroup.group"
+
+
+def test_copy_and_timeline_are_looked_at(wrapper: Wrapper, tmp_path: Path) -> None:
+    copies = tmp_path / "copies"
+    rows = check(wrapper, options=["--copy-to", str(copies), "--timeline"])
+    assert rows["trace.copy"]["detail"] == str(copies)
+    assert rows["trace.timeline"]["detail"].endswith("/.fusion/timeline.json")
+    assert not copies.exists()
+    (tmp_path / "file").write_text("")
+    row = check(wrapper, GPU_PROBE_COPY_TO=str(tmp_path / "file"))["trace.copy"]
+    assert "--copy-to" in row["next_step"]
+    assert not {"trace.copy", "trace.timeline", "trace.instead"} & set(check(wrapper))
+
+
+def test_it_says_where_the_trace_would_go_instead(gpu_probe: Path, tmp_path: Path) -> None:
+    spare = tmp_path / "spare"
+    spare.mkdir()
+    wrapper = Wrapper(entry=[str(gpu_probe)], directory=tmp_path / "missing")
+    row = check(wrapper, TMPDIR=str(spare))["trace.instead"]
+    assert (row["source"], row["detail"]) == ("temporary", f"{spare}/gpu-probe-{os.geteuid()}")
+    assert list(spare.iterdir()) == []
+    row = check(wrapper, options=["--copy-to", str(spare / "c")])["trace.instead"]
+    assert (row["source"], row["detail"]) == ("copy", str(spare / "c"))
+
+
+@pytest.mark.parametrize("option", ["--check", "--help", "--version"])
+def test_what_nobody_could_read_is_a_failure(wrapper: Wrapper, option: str) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run([*wrapper.entry, option], stdout=full, check=False)
+    assert done.returncode == 1
 
 
 @pytest.mark.parametrize("options", [["--check", "true"], ["--json", "true"], ["--check=1"]])
@@ -224,7 +274,10 @@ def test_no_helper_beside_the_wrapper(lonely: Wrapper) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("#!/no/such/loader\n", "could not be started: HELPER: No such file or directory"),
+        (
+            "#!/no/such/loader\n",
+            "could not be started: HELPER: its loader (glibc) is missing in this image",
+        ),
         ("#!/bin/sh\nexit 1\n", "gpu-probe-nvml ended before its first reading"),
     ],
 )

@@ -2,6 +2,7 @@
 of reports."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -196,3 +197,14 @@ def test_nobody_is_named(replay: Replay) -> None:
     result = run(replay, scenario, host)
     assert result["probe"]["scope"]["shared"] is True
     assert "398765" not in str(result)
+
+
+def test_numbers_of_another_namespaces_proc_are_nobodys(replay: Replay) -> None:
+    """Processes 11 to 22 are there, but they are not those that the driver names."""
+    scenario = f"device 0\n{THREE}proc 0 pid=21 mem_mib=7\n"
+    inner = Host(parents=OWN.parents, namespace=HOST_NAMESPACE + 1)
+    assert "own_peak_mem_used" in device_of(replay, scenario, inner)
+    device = device_of(replay, scenario, replace(inner, foreign=True))
+    assert "own_peak_mem_used" not in device
+    assert "others" not in device
+    assert "PID namespace" in device["absent"]["own_peak_mem_used"]

@@ -219,4 +219,20 @@ def test_help_is_the_head_of_the_script() -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert "gpu_truth.sh [--out DIR] [--seconds N] [--limit N] [STAGE...]" in done.stdout
-    assert done.stdout.rstrip().endswith("2 called wrongly.")
+    assert done.stdout.rstrip().endswith("2 called wrongly, 3 no device.")
+
+
+def test_without_a_device_it_is_one_line(tmp_path: Path) -> None:
+    nodes = ("nvidiactl", "nvidia-caps", "dxg", "nvhost-ctrl-gpu")
+    if any(Path("/dev", node).exists() for node in nodes):
+        pytest.skip("this host has a GPU")
+    done = subprocess.run(
+        ["bash", str(SCRIPT), "--out", str(tmp_path / "out")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "no NVIDIA device here" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "out").exists()

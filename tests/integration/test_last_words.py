@@ -11,7 +11,8 @@ import pytest
 
 from helpers.wrapper import Wrapper
 
-DEATH = r"gpu-probe: killed by %s at 00:00:\d\d, peak RSS [\d.]+ [MG]iB of [\d.]+ [MG]iB"
+SIZE = r"[\d.]+ [MG]iB"
+DEATH = rf"gpu-probe: killed by %s at 00:00:\d\d, peak RSS {SIZE} of {SIZE} \((host|limit)\)"
 
 
 @pytest.mark.parametrize("name", ["KILL", "SEGV", "TERM", "XCPU"])

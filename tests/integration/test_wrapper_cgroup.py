@@ -257,6 +257,14 @@ def test_in_process_only_strangers_make_a_group_shared(
         assert "other processes are in it" in notes[0]
 
 
+def test_an_oom_kill_shows_in_the_summary_of_a_success(inside: Wrapper, parent: Path) -> None:
+    (parent / "memory.limit_in_bytes").write_text(str(40 * MIB))
+    script = f"{' '.join(TOUCHER)} 2>/dev/null; exit 0"
+    done = inside.run("sh", "-c", script, options=[*OWN, "--summary"])
+    assert done.returncode == 0
+    assert "; 1 oom kill\n" in done.stderr
+
+
 def test_an_oom_kill_is_a_reason_for_a_checkpoint(inside: Wrapper, parent: Path) -> None:
     (parent / "memory.limit_in_bytes").write_text(str(40 * MIB))
     script = f"sleep 2.1; {' '.join(TOUCHER)}; read line"

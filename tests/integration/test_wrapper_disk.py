@@ -9,46 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from helpers.places import fill, mount, rescued
 from helpers.slow_mount import SlowMount
 from helpers.wrapper import Wrapper
-
-
-@pytest.fixture
-def spare(tmp_path: Path) -> Path:
-    """A directory for TMPDIR."""
-    directory = tmp_path / "spare"
-    directory.mkdir()
-    return directory
-
-
-def rescued(spare: Path) -> Path:
-    (path,) = spare.glob(f"gpu-probe-{os.geteuid()}/*.trace.json")
-    return path
-
-
-def mount(*arguments: str) -> None:
-    if os.geteuid() != 0:
-        pytest.skip("mounting needs root")
-    done = subprocess.run(["mount", *arguments], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        pytest.skip(f"mount: {done.stderr.strip()}")
-
-
-@pytest.fixture
-def small_disk(wrapper: Wrapper) -> Iterator[Path]:
-    """The wrapper's work directory, on a file system of 64 KiB."""
-    mount("-t", "tmpfs", "-o", "size=64k", "small", str(wrapper.directory))
-    yield wrapper.directory
-    subprocess.run(["umount", "-l", str(wrapper.directory)], check=True)
-
-
-def fill(directory: Path) -> None:
-    with (directory / "full").open("wb", buffering=0) as file:
-        try:
-            while True:
-                file.write(bytes(4096))
-        except OSError:
-            return
 
 
 def test_a_full_disk_keeps_the_last_trace(wrapper: Wrapper, small_disk: Path, spare: Path) -> None:

@@ -3,6 +3,8 @@
 import os
 import signal
 import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 
 from helpers.wrapper import Wrapper, ends
 
+STOPS = 50
 PLACES: dict[str, Callable[[], object]] = {
     "its parent's group": lambda: None,
     "a group of its own": os.setpgrp,
@@ -89,3 +92,43 @@ def test_who_watches_is_in_no_figure(wrapper: Wrapper) -> None:
     trace = wrapper.trace()
     assert {key: trace["proc"][key] for key in figures} == expected
     assert not any("outlived" in note for note in trace["probe"].get("notes", []))
+
+
+# Tells when it is there, sleeps through the stops, and says at last how often it was switched.
+SWITCHED = """
+import os, resource, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+print("ready", flush=True)
+signal.sigwait([signal.SIGUSR1])
+used = resource.getrusage(resource.RUSAGE_SELF)
+os.write(1, b"%d" % (used.ru_nvcsw + used.ru_nivcsw))
+os._exit(0)
+"""
+
+
+def stop_both(task: int, wrapper: int) -> None:
+    """Stop the command, again where the continue that the wrapper passes on has undone it."""
+    deadline = time.monotonic() + 10
+    while state_of(wrapper) != "T":
+        assert time.monotonic() < deadline, "the wrapper did not stop"
+        os.kill(task, signal.SIGSTOP)
+        again = time.monotonic() + 0.05
+        while state_of(wrapper) != "T" and time.monotonic() < again:
+            pass
+
+
+def test_who_watches_fifty_fast_stops_is_in_no_figure(wrapper: Wrapper) -> None:
+    """The next stop comes as soon as both go on: the last watcher has hardly ended."""
+    process = wrapper.start(sys.executable, "-c", SWITCHED)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    task = int(Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()[0])
+    wrapper.wait_for_trace()
+    for _ in range(STOPS):
+        stop_both(task, process.pid)
+        os.kill(task, signal.SIGCONT)
+        os.kill(process.pid, signal.SIGCONT)
+    os.kill(task, signal.SIGUSR1)
+    own = int(process.communicate(timeout=30)[0])
+    proc = wrapper.trace()["proc"]
+    assert own <= proc["vol_ctxt"] + proc["inv_ctxt"] <= own + 3  # its end switches too

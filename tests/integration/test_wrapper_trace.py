@@ -11,11 +11,12 @@ from pathlib import Path
 import psutil
 import pytest
 
+from collector.collect import CollectOptions, collect_directories
 from helpers.wrapper import Wrapper
 
 MIB = 1024 * 1024
 
-OUTLIVED = "proc: {} processes outlived the task; they count with what they had used when it ended"
+OUTLIVED = "proc: 1 process outlived the task; it counts with what it had used when the task ended"
 
 
 def test_the_final_trace_tells_who_measured_what(wrapper: Wrapper) -> None:
@@ -145,7 +146,7 @@ def test_a_daemon_left_behind_is_not_waited_for(wrapper: Wrapper) -> None:
     assert done.returncode == 0
     assert time.monotonic() - begin < 10
     os.kill(int(out), 9)
-    assert OUTLIVED.format(1) in wrapper.trace()["probe"]["notes"]
+    assert OUTLIVED in wrapper.trace()["probe"]["notes"]
 
 
 def test_a_daemon_counts_with_what_it_had_used(wrapper: Wrapper, tmp_path: Path) -> None:
@@ -165,7 +166,7 @@ def test_a_daemon_counts_with_what_it_had_used(wrapper: Wrapper, tmp_path: Path)
     trace = wrapper.trace()
     assert trace["proc"]["pct_cpu"] / 1000 * trace["proc"]["realtime"] >= 290
     assert trace["proc"]["wchar"] >= 1000003
-    assert OUTLIVED.format(1) in trace["probe"]["notes"]
+    assert OUTLIVED in trace["probe"]["notes"]
 
 
 def test_a_peak_of_two_at_different_times_lies_between_its_bounds(wrapper: Wrapper) -> None:
@@ -207,3 +208,15 @@ def test_an_orphan_that_ends_first_is_counted(wrapper: Wrapper, tmp_path: Path) 
     assert wrapper.run("sh", "-c", script).returncode == 0
     proc = wrapper.trace()["proc"]
     assert proc["pct_cpu"] / 1000 * proc["realtime"] >= 300
+
+
+def test_a_trace_says_which_directory_it_is_of(gpu_probe: Path, tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "link").symlink_to("work")
+    for place in ([], ["--workdir", "../link"], ["--trace-file", str(tmp_path / "t.json")]):
+        command = [str(gpu_probe), *place, "--copy-to", str(tmp_path / "copies"), "true"]
+        subprocess.run(command, cwd=tmp_path / "work", check=True)
+    copies = [json.loads(path.read_bytes()) for path in (tmp_path / "copies").iterdir()]
+    assert [copy["probe"]["workdir"] for copy in copies] == [str(tmp_path / "work")] * 3
+    records = collect_directories([tmp_path / "copies"], CollectOptions(fusion="on"))
+    assert [record["workdir"] for record in records] == [str(tmp_path / "work")] * 3

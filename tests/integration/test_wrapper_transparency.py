@@ -52,7 +52,7 @@ def test_own_errors_have_their_own_status(any_entry: Wrapper, tmp_path: Path) ->
     missing = any_entry.run("no-such-command-anywhere")
     assert (missing.returncode, missing.stderr) == (
         127,
-        "gpu-probe: no-such-command-anywhere: No such file or directory\n",
+        "gpu-probe: no-such-command-anywhere: No such file or directory; it is not on PATH\n",
     )
     assert any_entry.run(str(tmp_path)).returncode == 126
     wrong = any_entry.run("true", options=["--interval", "5"])

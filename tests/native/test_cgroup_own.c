@@ -144,10 +144,8 @@ static void open_own_at(fixture *f) {
     char command[2048];
     (void)snprintf(proc_root, sizeof proc_root, "%s/proc", f->root);
     (void)snprintf(command, sizeof command,
-                   "mkdir -p '%s/self/ns' '%s/%d' && cp /proc/%d/stat '%s/%d/' && : > "
-                   "'%s/self/ns/pid'",
-                   proc_root, proc_root, (int)getpid(), (int)getpid(), proc_root, (int)getpid(),
-                   proc_root);
+                   "mkdir -p '%s/self/ns' && cp /proc/%d/stat '%s/self/' && : > '%s/self/ns/pid'",
+                   proc_root, (int)getpid(), proc_root, proc_root);
     run(command);
     probe_cgroup_own_open(&own, proc_root, f->root);
 }
@@ -183,6 +181,34 @@ static void what_is_not_permitted_is_told(void) {
     open_own_at(&f);
     CHECK(strstr(own.notes[0], "does not hand its limit down") != NULL);
     remove_copy(&f);
+    copy_case(&f, "v1_docker"); /* where limits are handed down, something else fails here */
+    write_file(&f, GROUP "/memory/memory.use_hierarchy", "1\n");
+    open_own_at(&f);
+    CHECK(own.notes[0][0] != '\0' && strstr(own.notes[0], "limit") == NULL);
+    remove_copy(&f);
+}
+
+/* A controller is told by its whole name, wherever it stands in the list. */
+static void a_controller_is_a_whole_word(void) {
+    static const struct {
+        const char *controllers;
+        bool has_memory;
+    } lists[] = {{"memory\n", true},   {"memory pids\n", true},
+                 {"cpu memory", true}, {"cpu memory_x memory pids\n", true},
+                 {"xmemory\n", false}, {"cpu memory_x pids\n", false}};
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        fixture f;
+        copy_case(&f, "place_slurm_v2");
+        write_file(&f,
+                   GROUP "/system.slice/slurmstepd.scope/job_77/step_0/user/task_0"
+                         "/cgroup.controllers",
+                   lists[i].controllers);
+        open_own_at(&f);
+        bool refused = strstr(own.notes[0], "controller is not available") != NULL;
+        CHECK_INT(refused, !lists[i].has_memory);
+        probe_cgroup_own_close(&own);
+        remove_copy(&f);
+    }
 }
 
 /* In a directory that is no cgroup filesystem nobody fills a new group with files. */
@@ -235,6 +261,7 @@ int main(void) {
     only_stale_groups_are_removed();
     leftovers_are_written_to_the_parent();
     what_is_not_permitted_is_told();
+    a_controller_is_a_whole_word();
     a_group_without_figures_is_removed_again();
     who_only_looks_takes_back_what_was_handed_down(false);
     who_only_looks_takes_back_what_was_handed_down(true);

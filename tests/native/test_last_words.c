@@ -13,20 +13,26 @@ static const char *said(probe_last_words seen) {
 }
 
 static void a_death_by_a_signal_is_told_with_what_was_seen(void) {
-    CHECK_STR(said((probe_last_words){.signal = SIGKILL,
-                                      .elapsed_ms = 2472900,
-                                      .rss_bytes = 66678993715, /* 62.1 GiB */
-                                      .limit_bytes = 64 * GIB,
-                                      .oom_kills = 1,
-                                      .vram_used_mib = 81510,
-                                      .vram_total_mib = 81920,
-                                      .vram_peak_ms = 2472000,
-                                      .xids = 1,
-                                      .xid = {31}}),
-              "gpu-probe: killed by SIGKILL at 00:41:12, peak RSS 62.1 GiB of 64 GiB, 1 oom kill, "
-              "peak VRAM 79.6 of 80.0 GiB at 00:41:12, Xid 31\n");
+    CHECK_STR(
+        said((probe_last_words){.signal = SIGKILL,
+                                .elapsed_ms = 2472900,
+                                .rss_bytes = 66678993715, /* 62.1 GiB */
+                                .limit_bytes = 64 * GIB,
+                                .oom_kills = 1,
+                                .vram_used_mib = 81510,
+                                .vram_total_mib = 81920,
+                                .vram_peak_ms = 2472000,
+                                .xids = 1,
+                                .xid = {31}}),
+        "gpu-probe: killed by SIGKILL at 00:41:12, peak RSS 62.1 GiB of 64 GiB (limit), 1 oom "
+        "kill, peak VRAM 79.6 of 80.0 GiB at 00:41:12, Xid 31\n");
     CHECK_STR(said((probe_last_words){.signal = SIGSEGV, .elapsed_ms = 100 * 3600 * 1000}),
               "gpu-probe: killed by SIGSEGV at 100:00:00\n");
+    CHECK_STR(said((probe_last_words){.signal = SIGTERM,
+                                      .rss_bytes = 5 << 20,
+                                      .limit_bytes = 16 * GIB,
+                                      .limit_is_hosts = true}),
+              "gpu-probe: killed by SIGTERM at 00:00:00, peak RSS 5 MiB of 16 GiB (host)\n");
     CHECK_STR(said((probe_last_words){.signal = 40, .rss_bytes = 5 << 20, .gpu_lost = true}),
               "gpu-probe: killed by signal 40 at 00:00:00, peak RSS 5 MiB, a GPU stopped "
               "answering\n");

@@ -61,10 +61,8 @@ static void options_end_at_the_command(void) {
     CHECK_STR(parsed.command[0], "--odd-name");
     CHECK_INT(parse("--workdir", "/w", "true", NULL)->action, PROBE_RUN);
     CHECK_STR(parsed.workdir, "/w");
-    CHECK(parsed.place_given);
     CHECK_INT(parse("true", NULL, NULL, NULL)->action, PROBE_RUN);
     CHECK_STR(parsed.workdir, ".");
-    CHECK(!parsed.place_given);
     CHECK_INT(parsed.interval_ns, 1000000000);
 }
 

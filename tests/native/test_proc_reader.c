@@ -4,6 +4,9 @@
 #include "proc_reader.h"
 #include "proc_tree.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 static void a_name_may_hold_brackets_and_blanks(void) {
     probe_proc_stat stat;
     put("7/stat", "7 (a) R (b) c) S 3 7 7 0 -1 4194304 1 2 3 4 10 20 300 4000 20 0 1 0 998877 "
@@ -78,6 +81,56 @@ static void the_host_may_be_silent(void) {
     CHECK_INT(host.pid_ns, 0);
 }
 
+static void link_self(const char *number) {
+    char path[128];
+    (void)snprintf(path, sizeof path, "%s/self", root);
+    (void)unlink(path);
+    CHECK_INT(symlink(number, path), 0);
+}
+
+static void numbers_may_be_another_namespaces(void) {
+    char own[24], other[24];
+    (void)snprintf(own, sizeof own, "%d", (int)getpid());
+    (void)snprintf(other, sizeof other, "%d", (int)getppid());
+    CHECK_INT(probe_proc_view_of("/proc"), PROBE_PROC_OURS);
+    CHECK_INT(probe_proc_view_of("/nonexistent"), PROBE_PROC_ABSENT);
+    CHECK_INT(probe_proc_view_of(root), PROBE_PROC_ABSENT);
+    put("uptime", "1.00 2.00\n");
+    CHECK_INT(probe_proc_view_of(root), PROBE_PROC_OTHERS); /* in which we have no number */
+    link_self(other);
+    CHECK_INT(probe_proc_view_of(root), PROBE_PROC_OTHERS);
+    CHECK(strcmp(probe_proc_by_number(root), root) != 0);
+    link_self(own);
+    CHECK_INT(probe_proc_view_of(root), PROBE_PROC_OURS);
+    CHECK_STR(probe_proc_by_number(root), root);
+}
+
+/* The parent is there, whatever the fixture says. */
+static void a_process_that_is_hidden_has_not_ended(void) {
+    char name[64], text[160], own[24];
+    pid_t parent = getppid();
+    (void)snprintf(own, sizeof own, "%d", (int)getpid());
+    (void)snprintf(name, sizeof name, "%d/stat", (int)parent);
+    CHECK(!probe_proc_ended(root, parent, 5));
+    const char *format = "%d (x) %c 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 5 0 0\n";
+    (void)snprintf(text, sizeof text, format, (int)parent, 'S');
+    put(name, text);
+    CHECK(!probe_proc_ended(root, parent, 5));
+    CHECK(probe_proc_ended(root, parent, 4)); /* the number was used again */
+    link_self("1");
+    CHECK(!probe_proc_ended(root, parent, 4)); /* that is somebody else's line */
+    link_self(own);
+    (void)snprintf(text, sizeof text, format, (int)parent, 'Z');
+    put(name, text);
+    CHECK(probe_proc_ended(root, parent, 5));
+    pid_t child = fork();
+    if (child == 0) {
+        _exit(0);
+    }
+    CHECK_INT(waitpid(child, NULL, 0), child);
+    CHECK(probe_proc_ended("/nonexistent", child, 5));
+}
+
 static void the_tree_is_walked_over_every_thread(void) {
     probe_tree tree;
     probe_process_set set;
@@ -129,6 +182,8 @@ int main(void) {
     io_counters_are_64_bits();
     switches_are_summed_over_threads();
     the_host_may_be_silent();
+    numbers_may_be_another_namespaces();
+    a_process_that_is_hidden_has_not_ended();
     the_tree_is_walked_over_every_thread();
     without_children_files_all_processes_are_scanned();
     remove_root();

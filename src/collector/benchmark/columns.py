@@ -53,7 +53,8 @@ def _uuids(record: TraceRecord, _repeat: int) -> list[str] | None:
 def _energy_mj(record: TraceRecord, _repeat: int) -> int | None:
     readings = [device.get("energy_mj") for device in _devices(record)]
     energies = [energy for energy in readings if isinstance(energy, int)]
-    return sum(energies) if energies else None
+    # The sum of some devices would pass for that of all.
+    return sum(energies) if energies and len(energies) == len(readings) else None
 
 
 def _devices(record: TraceRecord) -> list[Mapping[str, Any]]:

@@ -163,8 +163,10 @@ def _add_collect(subcommands: "argparse._SubParsersAction[_Parser]") -> None:
         help="make one record of each task directory",
         description=(
             "Make one record of each task directory at and below the given directories: those that"
-            " hold .task.json, .command.sh, .exitcode or .fusion/. Records are in the order of task"
-            " ids, then of paths. Finding no directory is no error: the result is empty."
+            " hold .task.json, .command.sh, .exitcode or .fusion/; and of each copy of a trace"
+            " that has no such directory here: RUN_ID.trace.json, or a .json FILE. Records are in"
+            " the order of task ids, then of paths. Finding nothing is no error: the result is"
+            " empty."
         ),
         allow_abbrev=False,
     )
@@ -172,8 +174,8 @@ def _add_collect(subcommands: "argparse._SubParsersAction[_Parser]") -> None:
         "directories",
         nargs="+",
         type=_place,
-        metavar="DIR",
-        help="directory, or URL such as s3://bucket/work (needs gpu-probe[objects])",
+        metavar="DIR|FILE",
+        help="directory, copy of a trace, or URL such as s3://bucket/w (needs gpu-probe[objects])",
     )
     collect.add_argument(
         "--to",

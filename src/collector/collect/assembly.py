@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from collector.collect.directories import Listing, list_directory
-from collector.collect.identity import fill_identity, identify
+from collector.collect.identity import fill_from_run, fill_identity, identify
 from collector.collect.options import CollectOptions, fusion_enabled, metrics_source
 from collector.collect.status import Outcome, outcome_of
 from collector.collect.traces import read_task_traces
@@ -25,7 +25,7 @@ from collector.trace import (
     read_exit_status,
 )
 
-__all__ = ["LISTED_FILES", "collect_listed", "collect_task"]
+__all__ = ["LISTED_FILES", "collect_copy", "collect_listed", "collect_task"]
 
 _LOG = logging.getLogger(__name__)
 _COMMAND_TRACE_FILE = ".command.trace"
@@ -67,7 +67,7 @@ def collect_listed(
     There is one; of a directory that no launcher made, one for each batch job that left a trace.
     """
     records = [identify(place or listing.path)]
-    with _contained(listing):
+    with _contained(listing.path):
         enabled = fusion_enabled(options, fill_identity(records[0], listing, options))
         evidences = _read_evidence(listing, enabled, options)
         if any(evidence.outcome.status == "ABORTED" for evidence in evidences):
@@ -76,18 +76,30 @@ def collect_listed(
             evidences = _read_evidence(listing, enabled, options)
         records += [TraceRecord(records[0].to_dict()) for _ in evidences[1:]]
         for record, evidence in zip(records, evidences, strict=True):
-            with _contained(listing):
+            with _contained(listing.path):
                 _fill(record, listing, evidence, options, fusion=enabled)
     return records
 
 
+def collect_copy(trace: Trace, options: CollectOptions) -> TraceRecord:
+    """Make the record of a trace that is all there is of its task."""
+    workdir = trace.text("workdir")
+    record = identify(workdir) if workdir else TraceRecord()
+    with _contained(workdir or "a copy of a trace"):
+        fill_from_run(record, options)
+        outcome = outcome_of(None, trace.probe, host=options.host)
+        _take(record, _Evidence(trace=trace, outcome=outcome))
+        record.update(metrics_of(trace))
+    return record
+
+
 @contextlib.contextmanager
-def _contained(listing: Listing) -> Iterator[None]:
+def _contained(place: str) -> Iterator[None]:
     """Keep a damaged directory from costing other tasks their records, or itself what is known."""
     try:
         yield
     except Exception:
-        _LOG.exception("%s: the record is incomplete", listing.path)
+        _LOG.exception("%s: the record is incomplete", place)
 
 
 def _look(directory: str) -> Listing:
@@ -123,6 +135,11 @@ def _fill(
     fusion: bool,
 ) -> None:
     # The gpu block comes first, so that no fault of the figures after it can lose it.
+    _take(record, evidence)
+    record.update(_metrics(listing, evidence.trace, options, fusion=fusion))
+
+
+def _take(record: TraceRecord, evidence: _Evidence) -> None:
     record.gpu_metrics = evidence.trace.gpu
     record.probe = evidence.trace.probe
     if record["status"] is None:  # Nextflow's own word, such as CACHED, counts
@@ -132,7 +149,6 @@ def _fill(
     if record.probe is not None:
         _fill_from_probe(record, evidence.trace)
     _fill_times(record)
-    record.update(_metrics(listing, evidence.trace, options, fusion=fusion))
 
 
 def _fill_from_probe(record: TraceRecord, trace: Trace) -> None:

@@ -1,7 +1,8 @@
-"""Finding task directories: those that hold a file which only a task's directory holds."""
+"""Finding task directories, by a file that only such a directory holds, and copies of traces."""
 
 import logging
 import os
+import re
 import stat
 from collections.abc import Iterable
 from pathlib import Path
@@ -14,6 +15,7 @@ __all__ = [
     "MARKER_FILES",
     "Listing",
     "find_task_directories",
+    "is_trace_file",
     "list_directory",
     "list_or_log",
     "separate_roots",
@@ -21,6 +23,8 @@ __all__ = [
 
 _LOG = logging.getLogger(__name__)
 _TRACE_DIRECTORY = TRACE_FILE.parent.name
+# As --copy-to and the rescue of a trace that found no place name them.
+_COPY = re.compile(r"[0-9a-f]{32}\.trace\.json")
 MARKER_FILES = frozenset({TASK_FILE.name, ".command.sh", EXIT_FILE.name})
 
 
@@ -31,6 +35,11 @@ class Listing(NamedTuple):
     names: frozenset[str]
     below: list[str]
     is_task: bool
+
+    @property
+    def copies(self) -> list[str]:
+        """Return the paths of copies of traces, which are named by their run."""
+        return [f"{self.path}/{name}" for name in self.names if _COPY.fullmatch(name)]
 
 
 def list_directory(path: str) -> Listing:
@@ -62,6 +71,14 @@ def list_or_log(path: str) -> Listing | None:
     except OSError as error:
         _LOG.warning("%s: cannot be listed: %s; left out", path, error.strerror or error)
         return None
+
+
+def is_trace_file(root: Path) -> bool:
+    """Say whether a root is a copy of a trace itself: any `.json` file."""
+    try:
+        return root.suffix == ".json" and root.is_file()
+    except OSError:
+        return False
 
 
 def separate_roots(roots: Iterable[Path]) -> list[str]:
@@ -111,7 +128,7 @@ def _is_root(root: Path) -> bool:
         if stat.S_ISDIR(mode):
             return True
         reason = "is not a directory"
-    raise CollectFailed(f"{root} {reason}; name a work directory, or a directory above it")
+    raise CollectFailed(f"{root} {reason}; name a work directory, one above it, or a trace")
 
 
 def _is_reached(path: str, roots: Iterable[str]) -> bool:

@@ -18,7 +18,7 @@ from collector.trace import (
     read_task_name,
 )
 
-__all__ = ["fill_identity", "identify"]
+__all__ = ["fill_from_run", "fill_identity", "identify"]
 
 _LOG = logging.getLogger(__name__)
 _TASK_FILE, _COMMAND_RUN_FILE = TASK_FILE.name, COMMAND_RUN_FILE.name
@@ -38,14 +38,18 @@ def fill_identity(record: TraceRecord, listing: Listing, options: CollectOptions
     """Set what is known of the task besides its figures; return whether it says to have a trace."""
     task = _read_task(listing)
     record.update(task.fields)
-    task_hash = record["hash"]
-    if options.nextflow_trace is not None and isinstance(task_hash, str):
-        workdir = record["workdir"]
-        record.update(options.nextflow_trace.fields_of(task_hash))
-        record["workdir"] = workdir
+    fill_from_run(record, options)
     if record["name"] is None and _COMMAND_RUN_FILE in listing.names:
         _fill_name(record, f"{listing.path}/{_COMMAND_RUN_FILE}")
     return task.fusion
+
+
+def fill_from_run(record: TraceRecord, options: CollectOptions) -> None:
+    """Set what the run's `trace.txt` tells of the task with this hash."""
+    task_hash, workdir = record["hash"], record["workdir"]
+    if options.nextflow_trace is not None and isinstance(task_hash, str):
+        record.update(options.nextflow_trace.fields_of(task_hash))
+        record["workdir"] = workdir
 
 
 def _read_task(listing: Listing) -> TaskFile:

@@ -1,5 +1,6 @@
 """Whether the process that writes a trace still exists, as far as this machine can tell."""
 
+import os
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +16,10 @@ _START_UNKNOWN = 0  # of a writer without /proc
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
-    """The machine, boot and PID namespace that this process can see processes of."""
+    """The machine, boot and PID namespace that this process can see processes of.
+
+    `proc_root` is where processes of that namespace are found by their number.
+    """
 
     hostname: str
     boot_id: str | None
@@ -37,8 +41,16 @@ def local_host(proc_root: Path = Path("/proc")) -> Host:
         hostname=platform.node(),
         boot_id=boot_id,
         pid_namespace=pid_namespace,
-        proc_root=proc_root,
+        proc_root=proc_root if _has_our_numbers(proc_root) else Path(os.devnull),
     )
+
+
+def _has_our_numbers(proc_root: Path) -> bool:
+    """Say whether this is not the /proc of another PID namespace."""
+    try:
+        return (proc_root / "self").readlink().name == str(os.getpid())
+    except OSError:
+        return False
 
 
 def writer_is_gone(probe: Mapping[str, Any], host: Host) -> bool:
@@ -63,11 +75,22 @@ def writer_is_gone(probe: Mapping[str, Any], host: Host) -> bool:
     return not _runs(pid, started, host.proc_root)
 
 
+def _answers(pid: int) -> bool:
+    """Say whether there is a process of this number, which /proc may hide (`hidepid`)."""
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
 def _runs(pid: int, started_ticks: int, proc_root: Path) -> bool:
     try:
         stat = (proc_root / str(pid) / "stat").read_bytes()
     except (FileNotFoundError, ProcessLookupError):
-        return False
+        return _answers(pid)
     except OSError:
         return True
     # The name in parentheses may itself contain blanks and parentheses.

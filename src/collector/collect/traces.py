@@ -19,7 +19,7 @@ from collector.trace import (
     read_trace,
 )
 
-__all__ = ["read_task_traces", "was_launched"]
+__all__ = ["read_copy", "read_task_traces", "was_launched"]
 
 _LOG = logging.getLogger(__name__)
 _DIRECTORY, _FILE, _BESIDE = TRACE_FILE.parent.name, TRACE_FILE.name, BESIDE_FILE.name
@@ -50,6 +50,18 @@ def read_task_traces(listing: Listing, host: Host) -> list[Trace]:
     if plain is None or plain.probe:
         return [folded]
     return [merge_traces(plain, folded) if ours else plain]
+
+
+def read_copy(path: str) -> Trace | None:
+    """Read a trace that lies outside its task's directory; `None`, with a warning, if it is none.
+
+    Only ours say whose they are.
+    """
+    trace = _read(path)
+    if trace is None or not trace.probe:
+        _LOG.warning("%s: no trace of gpu-probe; left out", path)
+        return None
+    return trace
 
 
 def was_launched(listing: Listing) -> bool:

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 from collector.collect.assembly import collect_listed
-from collector.collect.directories import Listing, list_or_log, separate_roots
+from collector.collect.copies import Copies
+from collector.collect.directories import Listing, is_trace_file, list_or_log, separate_roots
 from collector.collect.identity import identify
 from collector.collect.object_store import is_url, stream_store
 from collector.collect.options import CollectOptions
@@ -28,7 +29,10 @@ Result_co = TypeVar("Result_co", covariant=True)
 def collect_directories(
     roots: Iterable[StrPath], options: CollectOptions | None = None
 ) -> list[TraceRecord]:
-    """Make one record of each task directory at and below the given directories and URLs.
+    """Make one record of each task directory, and of each copy of a trace, at and below the roots.
+
+    A root is a directory, a URL, or such a copy itself. A copy of a trace that a task directory
+    holds is no task of its own.
 
     The order is that of the task ids which are numbers, by value; the others come after them. Equal
     ids, as those of several runs, are in the order of the paths that the records state, then of the
@@ -44,7 +48,7 @@ def collect_directories(
 def stream_directories(
     roots: Iterable[StrPath], options: CollectOptions | None = None
 ) -> Iterator[TraceRecord]:
-    """Make the same records, one at a time: in the order of the real paths, then those of URLs.
+    """Make the same records, one at a time: of real paths in their order, of URLs, of copies.
 
     A directory that takes longer than `options.patience_s` costs only what was to be read of it.
 
@@ -52,15 +56,19 @@ def stream_directories(
         CollectFailed: a root does not exist or is not a directory; before the first record.
     """
     chosen = options or CollectOptions()
+    named = list(roots)
+    local = [Path(root) for root in named if not is_url(root)]
+    copies = Copies(map(str, filter(is_trace_file, local)))
     reading = Reading(
         read=lambda listing: collect_listed(listing, chosen),
         give_up=_stand_in,
         patience_s=chosen.patience_s,
+        found_copies=copies.add,
     )
-    named = list(roots)
-    local = walk([Path(root) for root in named if not is_url(root)], reading)
+    directories = walk([root for root in local if not is_trace_file(root)], reading)
     remote = (stream_store(str(url), chosen) for url in named if is_url(url))
-    records = chain(local, chain.from_iterable(remote))
+    held = copies.watch(chain(directories, chain.from_iterable(remote)))
+    records = chain(held, copies.records(chosen))
     run = chosen.nextflow_trace
     yield from records if run is None else _joined(records, run)
 
@@ -99,12 +107,14 @@ class Reading(Generic[Result]):
             is known to be a task's.
         patience_s: how long to wait for one directory.
         skip: paths not to look at.
+        found_copies: is told the paths of copies of traces.
     """
 
     read: Callable[[Listing], Sequence[Result]]
     give_up: GiveUp[Result]
     patience_s: float
     skip: Container[str] = ()
+    found_copies: Callable[[list[str]], object] = id
 
 
 def walk(roots: Iterable[Path], reading: Reading[Result]) -> Iterator[Result]:
@@ -126,7 +136,11 @@ class _Visit(Generic[Result]):
 
     def do(self) -> tuple[Sequence[Result], Iterator[Work[Result]]]:
         listing = list_or_log(self.path)
-        return [], iter(()) if listing is None else self._following(listing)
+        if listing is None:
+            return [], iter(())
+        if copies := listing.copies:
+            self.reading.found_copies(copies)
+        return [], self._following(listing)
 
     def give_up(self) -> Sequence[Result]:
         _LOG.warning("%s: listing it takes too long; left out", self.path)

@@ -24,9 +24,15 @@ def fold_traces(traces: Sequence[Trace]) -> Trace:
     """
     return Trace(
         proc=_fold_proc(traces),
-        gpu=fold_gpus([(trace.gpu, trace.text("hostname") or "") for trace in traces if trace.gpu]),
+        gpu=fold_gpus(
+            [(t.gpu, t.text("hostname") or "", _realtime_ms(t)) for t in traces if t.gpu]
+        ),
         probe=_fold_probe(traces),
     )
+
+
+def _realtime_ms(trace: Trace) -> int:
+    return counter((trace.proc or {}).get("realtime")) or 0
 
 
 def merge_traces(foreign: Trace, ours: Trace) -> Trace:

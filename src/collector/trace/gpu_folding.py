@@ -10,28 +10,30 @@ _Block: TypeAlias = Mapping[str, Any]
 _COMBINED = ("mem", "avg_mem", "peak_mem_used")
 
 
-def fold_gpus(found: Sequence[tuple[_Block, str]]) -> _Block | None:
-    """Fold gpu blocks, each with the name of its host; `None` where there are none.
+def fold_gpus(found: Sequence[tuple[_Block, str, int]]) -> _Block | None:
+    """Fold gpu blocks, each with its host's name and its time in ms; `None` where there are none.
 
-    A device is known by its uuid, else by its host and index; of several entries the one with the
-    largest coverage is taken. A block that has all devices is taken as it is, for it knows what
-    happened at the same time. Otherwise the rules are those of several devices in one trace, with
+    A device is known by its uuid, else by its host, index and instance; of several entries the one
+    that was observed for the longest time is taken. A block that has all devices is taken as it is,
+    for it knows what happened at the same time. Otherwise the rules are those of several devices in one trace, with
     two differences: the peak of memory in use is the sum of the devices' peaks, and `active_time`
     the largest of one device.
     """
     if not found:
         return None
     best: dict[object, _Block] = {}
+    observed: dict[object, float] = {}
     keys_of = []
-    for block, host in found:
+    for block, host, realtime_ms in found:
         devices = {_key(device, host): device for device in _devices(block)}
-        keys_of.append((set(devices), block))
+        keys_of.append((set(devices), block, realtime_ms))
         for key, device in devices.items():
-            if key not in best or _coverage(device) > _coverage(best[key]):
-                best[key] = device
-    whole = [block for keys, block in keys_of if keys == set(best)]
+            time_ms = _coverage(device) * realtime_ms
+            if key not in best or time_ms > observed[key]:
+                best[key], observed[key] = device, time_ms
+    whole = [(block, ms) for keys, block, ms in keys_of if keys == set(best)]
     if whole:
-        return max(whole, key=lambda block: min(map(_coverage, _devices(block)), default=0))
+        return max(whole, key=lambda of: of[1] * min(map(_coverage, _devices(of[0])), default=0))[0]
     first = found[0][0]
     return _combine(list(best.values()), first.get("driver"))
 
@@ -45,7 +47,11 @@ def _devices(block: _Block) -> list[_Block]:
 
 def _key(device: _Block, host: str) -> object:
     uuid = device.get("uuid")
-    return uuid if isinstance(uuid, str) else (host, str(device.get("index")))
+    if isinstance(uuid, str):
+        return uuid
+    mig = device.get("mig")
+    instance = (str(mig.get("gi")), str(mig.get("ci"))) if isinstance(mig, dict) else None
+    return host, str(device.get("index")), instance
 
 
 def _coverage(device: _Block) -> float:

@@ -81,10 +81,10 @@ def test_the_trace_tells_whether_others_used_the_devices(
 
 
 def test_devices_are_listed_and_their_energy_summed() -> None:
-    devices = [device(), device(uuid="GPU-2", energy_mj=5), device(uuid=None, energy_mj=None)]
+    devices = [device(), device(uuid="GPU-2", energy_mj=5), device(uuid=None, energy_mj=1)]
     row = benchmark_row(record(gpu=gpu_block(devices=devices)), 1)
     assert row["gpu_uuids"] == ["GPU-1", "GPU-2"]
-    assert row["gpu_energy_mj"] == 15
+    assert row["gpu_energy_mj"] == 16
 
 
 @pytest.mark.parametrize(
@@ -105,3 +105,9 @@ def test_b_4_there_is_at_least_one_repeat(repeats: int) -> None:
     assert Benchmark(file=Path("b.tsv")).repeats == 1
     with pytest.raises(BenchmarkInvalid, match=r"^--repeats -?\d+: at least 1$"):
         Benchmark(file=Path("b.tsv"), repeats=repeats)
+
+
+def test_the_energy_of_some_devices_is_not_that_of_all() -> None:
+    devices = [device(), device(uuid="GPU-2", energy_mj=None)]
+    row = benchmark_row(record(gpu=gpu_block(devices=devices)), 1)
+    assert row["gpu_energy_mj"] is None

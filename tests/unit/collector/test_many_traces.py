@@ -47,7 +47,7 @@ def rank(
                 "rank": str(number),
                 "start_ms": start_ms,
                 "written_ms": written,
-                "pid": 5000 + number,
+                "pid": 5_000_000 + number,
                 "exit": 0,
                 **probe,
             }
@@ -120,6 +120,25 @@ def test_a_device_of_several_ranks_is_counted_once(tmp_path: Path) -> None:
         "avg_mem": 8000,
         "peak_mem_used": 16000,
     }
+
+
+def test_the_rank_that_watched_longest_speaks_for_a_device(tmp_path: Path) -> None:
+    brief, whole = device("GPU-a", pct=100), device("GPU-a", pct=10, coverage=0.9995)
+    short, long = (rank(n, gpu=gpu_block(devices=[d])) for n, d in enumerate((brief, whole)))
+    short["proc"]["realtime"], long["proc"]["realtime"] = 10_000, 100_000
+    gpu = collect_task(directory_with(tmp_path, trace_0=short, trace_1=long), ON).gpu_metrics
+    assert gpu is not None
+    assert gpu["devices"] == [whole]
+
+
+def test_instances_without_uuid_are_told_apart(tmp_path: Path) -> None:
+    nameless = {key: value for key, value in device("").items() if key != "uuid"}
+    one, two = (nameless | {"mig": {"gi": gi, "ci": 0}} for gi in (1, 2))
+    ranks = (rank(n, gpu=gpu_block(devices=[d])) for n, d in enumerate((one, two)))
+    found = directory_with(tmp_path, trace_0=next(ranks), trace_1=next(ranks))
+    gpu = collect_task(found, ON).gpu_metrics
+    assert gpu is not None
+    assert gpu["devices"] == [one, two]
 
 
 def test_a_rank_that_saw_all_devices_speaks_for_all(tmp_path: Path) -> None:

@@ -1,3 +1,4 @@
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +18,7 @@ def host(tmp_path: Path) -> Host:
     return Host(hostname="node1", boot_id="boot-1", pid_namespace=1, proc_root=tmp_path)
 
 
-def let_run(host: Host, *, pid: int = 4711, start: int = 99, state: str = "S") -> None:
+def let_run(host: Host, *, pid: int = 4711000, start: int = 99, state: str = "S") -> None:
     fields = [state, *["0"] * 18, str(start), "0"]
     (host.proc_root / str(pid)).mkdir()
     (host.proc_root / str(pid) / "stat").write_text(f"{pid} (a) name (b) {' '.join(fields)}\n")
@@ -68,7 +69,7 @@ def test_a_running_trace_without_its_writer_is_aborted(host: Host) -> None:
     assert outcome_of(None, RUNNING, host=host) == Outcome(status="ABORTED")
 
 
-@pytest.mark.parametrize("other", [{"start": 100}, {"state": "Z"}, {"pid": 4712}])
+@pytest.mark.parametrize("other", [{"start": 100}, {"state": "Z"}, {"pid": 4712000}])
 def test_another_process_of_that_pid_and_a_zombie_are_not_the_writer(
     host: Host, other: dict[str, int]
 ) -> None:
@@ -115,9 +116,25 @@ def test_a_writer_that_could_not_tell_its_start_is_not_gone(host: Host) -> None:
 
 
 def test_a_process_that_cannot_be_read_is_not_gone(host: Host) -> None:
-    (host.proc_root / "4711").mkdir()
-    (host.proc_root / "4711" / "stat").write_text("4711 (cut")
+    (host.proc_root / "4711000").mkdir()
+    (host.proc_root / "4711000" / "stat").write_text("4711000 (cut")
     assert not writer_is_gone(RUNNING, host)
+
+
+def test_a_hidden_process_is_not_gone(host: Host) -> None:
+    """As below a /proc that was mounted with `hidepid`."""
+    assert not writer_is_gone({**RUNNING, "pid": os.getppid()}, host)
+
+
+def test_numbers_of_another_pid_namespace_tell_nothing(tmp_path: Path) -> None:
+    (tmp_path / "self").symlink_to("1")
+    stat = tmp_path / str(os.getppid()) / "stat"
+    stat.parent.mkdir()
+    stat.write_text(Path("/proc/self/stat").read_text())
+    here = replace(local_host(), proc_root=local_host(tmp_path).proc_root)
+    writer = {"boot_id": here.boot_id, "pid": os.getppid(), "pid_start": 1}
+    assert not writer_is_gone(writer, here)
+    assert writer_is_gone(writer, local_host())
 
 
 def test_this_machine_can_be_described(tmp_path: Path) -> None:
