@@ -15,9 +15,9 @@ def fold_gpus(found: Sequence[tuple[_Block, str, int]]) -> _Block | None:
 
     A device is known by its uuid, else by its host, index and instance; of several entries the one
     that was observed for the longest time is taken. A block that has all devices is taken as it is,
-    for it knows what happened at the same time. Otherwise the rules are those of several devices in one trace, with
-    two differences: the peak of memory in use is the sum of the devices' peaks, and `active_time`
-    the largest of one device.
+    for it knows what happened at the same time. Otherwise the rules are those of several devices in
+    one trace, with two differences: the peak of memory in use is the sum of the devices' peaks, and
+    `active_time` the largest of one device.
     """
     if not found:
         return None
