@@ -1,5 +1,6 @@
 import random
 import tempfile
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,21 @@ def test_equals_stay_as_they_came(run_bytes: int) -> None:
 
 def test_no_lines_are_no_lines() -> None:
     assert lines_of([], run_bytes=1) == []
+
+
+def test_memory_does_not_grow_with_the_lines() -> None:
+    """40 MB of lines, of which 2 MiB and what belongs to them are held at any time."""
+    line = bytes(2000)
+    tracemalloc.start()
+    try:
+        with OrderedLines() as lines:
+            for number in range(20_000):
+                lines.add(record({"task_id": str(-number % 20_000)}), bytes(bytearray(line)))
+            assert sum(map(len, lines)) == 40_000_000
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak_bytes < 8_000_000
 
 
 def test_a_full_disk_of_temporary_files_is_one_clear_error(
