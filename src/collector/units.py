@@ -26,6 +26,7 @@ __all__ = [
 
 _MEMORY_UNITS = ("B", "KB", "MB", "GB", "TB", "PB", "EB", "ZB")
 _BINARY_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+_FLOAT32 = struct.Struct("<f")
 _SECOND_MS = 1_000
 _MINUTE_MS = 60 * _SECOND_MS
 _HOUR_MS = 60 * _MINUTE_MS
@@ -170,7 +171,7 @@ def parse_percent(text: str) -> float:
 def _narrow(value: float) -> float:
     """Return the double with the value of the nearest 32-bit float; infinity beyond its range."""
     try:
-        (narrow,) = struct.unpack("<f", struct.pack("<f", value))
+        (narrow,) = _FLOAT32.unpack(_FLOAT32.pack(value))
     except OverflowError:
         return math.copysign(math.inf, value)
     return float(narrow)

@@ -39,7 +39,11 @@ class Listing(NamedTuple):
     @property
     def copies(self) -> list[str]:
         """Return the paths of copies of traces, which are named by their run."""
-        return [f"{self.path}/{name}" for name in self.names if _COPY.fullmatch(name)]
+        return [
+            f"{self.path}/{name}"
+            for name in self.names
+            if name.endswith(".json") and _COPY.fullmatch(name)
+        ]
 
 
 def list_directory(path: str) -> Listing:
