@@ -1,9 +1,7 @@
 """One task directory in, its records out, whatever state the directory is in."""
 
-import contextlib
 import logging
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from collector.collect.directories import Listing, list_directory
@@ -67,17 +65,23 @@ def collect_listed(
     There is one; of a directory that no launcher made, one for each batch job that left a trace.
     """
     records = [identify(place or listing.path)]
-    with _contained(listing.path):
+    try:
         enabled = fusion_enabled(options, fill_identity(records[0], listing, options))
         evidences = _read_evidence(listing, enabled, options)
         if any(evidence.outcome.status == "ABORTED" for evidence in evidences):
             # The writer may have finished between our reading of its file and our look for it.
             listing = _look(listing.path)
             evidences = _read_evidence(listing, enabled, options)
-        records += [TraceRecord(records[0].to_dict()) for _ in evidences[1:]]
-        for record, evidence in zip(records, evidences, strict=True):
-            with _contained(listing.path):
-                _fill(record, listing, evidence, options, fusion=enabled)
+    except Exception:
+        _say_incomplete(listing.path)
+        return records
+    records += [TraceRecord(records[0].to_dict()) for _ in evidences[1:]]
+    for record, evidence in zip(records, evidences, strict=True):
+        try:
+            _take(record, evidence)
+            record.update(_metrics(listing, evidence.trace, options, fusion=enabled))
+        except Exception:
+            _say_incomplete(listing.path)
     return records
 
 
@@ -85,21 +89,19 @@ def collect_copy(trace: Trace, options: CollectOptions) -> TraceRecord:
     """Make the record of a trace that is all there is of its task."""
     workdir = trace.text("workdir")
     record = identify(workdir) if workdir else TraceRecord()
-    with _contained(workdir or "a copy of a trace"):
+    try:
         fill_from_run(record, options)
         outcome = outcome_of(None, trace.probe, host=options.host)
         _take(record, _Evidence(trace=trace, outcome=outcome))
         record.update(metrics_of(trace))
+    except Exception:
+        _say_incomplete(workdir or "a copy of a trace")
     return record
 
 
-@contextlib.contextmanager
-def _contained(place: str) -> Iterator[None]:
-    """Keep a damaged directory from costing other tasks their records, or itself what is known."""
-    try:
-        yield
-    except Exception:
-        _LOG.exception("%s: the record is incomplete", place)
+def _say_incomplete(place: str) -> None:
+    """Log an error that must not cost other tasks their records, or this one what is known."""
+    _LOG.exception("%s: the record is incomplete", place)
 
 
 def _look(directory: str) -> Listing:
@@ -126,20 +128,8 @@ def _read_evidence(listing: Listing, enabled: bool, options: CollectOptions) -> 
     ]
 
 
-def _fill(
-    record: TraceRecord,
-    listing: Listing,
-    evidence: _Evidence,
-    options: CollectOptions,
-    *,
-    fusion: bool,
-) -> None:
-    # The gpu block comes first, so that no fault of the figures after it can lose it.
-    _take(record, evidence)
-    record.update(_metrics(listing, evidence.trace, options, fusion=fusion))
-
-
 def _take(record: TraceRecord, evidence: _Evidence) -> None:
+    # The gpu block comes first, so that no fault of the figures after it can lose it.
     record.gpu_metrics = evidence.trace.gpu
     record.probe = evidence.trace.probe
     if record["status"] is None:  # Nextflow's own word, such as CACHED, counts
