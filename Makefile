@@ -4,6 +4,7 @@ BIN    := .venv/bin
 DEV    := build/dev
 MOCK   := $(DEV)/mock_nvml/libnvidia-ml.so.1
 PEERS  := build/peers
+RECEIVERS := build/receivers
 WORKLOADS := $(DEV)/duty $(DEV)/vram_ramp $(DEV)/train
 
 # cmake, ninja and clang-format come from the virtual environment.
@@ -11,7 +12,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 NATIVE := $(shell find native tests/native tests/helpers benchmarks -name '*.[ch]' -o -name '*.def' -o -name '*.cmake' -o -name CMakeLists.txt -o -name CMakePresets.json)
 
-.PHONY: demo test test-native test-asan test-python kills mock workloads gpu-truth lint format typecheck benchmark truth accuracy clean
+.PHONY: demo test test-native test-asan test-python kills mock workloads gpu-truth lint format typecheck benchmark truth accuracy receivers test-receivers clean
 
 demo: .venv/installed $(DEV)/built $(DEV)/duty
 	@GPU_BENCH=$(CURDIR)/$(BIN)/gpu-bench DUTY=$(CURDIR)/$(DEV)/duty MOCK=$(CURDIR)/$(MOCK) bash benchmarks/demo.sh
@@ -31,6 +32,12 @@ test-asan: .venv/installed
 # The tests that count, with their full numbers: 1000 kills after the first trace, 300 before it, 200 starts. Some minutes.
 kills: .venv/installed $(DEV)/built
 	GPU_PROBE_KILLS=1000 GPU_PROBE_TEST_STARTS=200 $(BIN)/python -m pytest tests/integration/test_wrapper_kills.py tests/integration/test_wrapper_signals.py -k "killed or before_the_first or no_start"
+
+# Records to a server and a validating proxy that others have written; needs npm, and takes half a minute the first time.
+receivers: $(RECEIVERS)/installed
+
+test-receivers: .venv/installed $(RECEIVERS)/installed
+	$(BIN)/python -m pytest tests/integration/test_platform_receivers.py
 
 # The mock driver's path, and nothing else, on stdout.
 mock: $(DEV)/built
@@ -97,4 +104,12 @@ $(PEERS)/installed: benchmarks/peers/requirements.txt
 	@while read -r peer; do \
 		$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check "$$peer" >&2 || echo "make: no $$peer: it will be absent" >&2; \
 	done < $<
+	@touch $@
+
+# The server's package lacks a directory that it wants when it starts.
+$(RECEIVERS)/installed:
+	@mkdir -p $(RECEIVERS) && $(PYTHON) -m venv $(RECEIVERS)/venv >&2
+	@$(RECEIVERS)/venv/bin/python -m pip install --quiet --disable-pip-version-check nextflow-turret==0.1.0 >&2
+	@$(RECEIVERS)/venv/bin/python -c 'import importlib.util, pathlib; pathlib.Path(importlib.util.find_spec("nextflow_turret").origin).parent.joinpath("server/static").mkdir(exist_ok=True)'
+	@cd $(RECEIVERS) && npm install --silent --no-fund --no-audit @stoplight/prism-cli@5.14.2 >&2
 	@touch $@

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from accuracy_cases import Case
 from accuracy_rows import Row
+from accuracy_run import PEERS
 
 __all__ = ["LONG", "measure_long"]
 
@@ -50,7 +51,7 @@ def measure_long(replay: Path, library: Path, directory: Path) -> Row:
         metric="pct",
         truth=MEAN_PCT,
         ours=ours,
-        peers={},
+        peers=dict.fromkeys(PEERS),
         unit="%",
         demand="1 pp",
         missed=abs(ours - MEAN_PCT) > 1,

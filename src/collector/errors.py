@@ -7,6 +7,8 @@ __all__ = [
     "ExecutorFailed",
     "FormatUnknown",
     "OutputRejected",
+    "PlatformMisconfigured",
+    "PlatformUnreached",
     "SinkRejected",
     "TaskMalformed",
     "TraceMalformed",
@@ -36,6 +38,14 @@ class CollectFailed(CollectorError):
 
 class SinkRejected(CollectorError):
     """A sink could not take the records."""
+
+
+class PlatformMisconfigured(CollectorError):
+    """Seqera Platform cannot be used with what the environment says; nothing has been sent."""
+
+
+class PlatformUnreached(CollectorError):
+    """Seqera Platform has not taken everything; what it has not is kept."""
 
 
 class BenchmarkInvalid(CollectorError):

@@ -49,8 +49,10 @@ def _read_all(descriptor: int, asked: int, limit: int) -> bytes:
     return b"".join(parts)
 
 
-def write_atomic(path: Path, data: bytes | Iterable[bytes]) -> None:
+def write_atomic(path: Path, data: bytes | Iterable[bytes], *, durable: bool = False) -> None:
     """Replace a file so that a reader sees the old content or the new, never a part.
+
+    With `durable` it is on the disk when this returns.
 
     Raises:
         OSError: the file cannot be written; the old one is left as it was.
@@ -59,6 +61,9 @@ def write_atomic(path: Path, data: bytes | Iterable[bytes]) -> None:
     try:
         with beside.open("wb") as file:
             file.writelines([data] if isinstance(data, bytes) else data)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
         beside.replace(path)
     except BaseException:
         with contextlib.suppress(OSError):

@@ -11,6 +11,8 @@ import pytest
 from helpers.bench import GPU_BENCH, TIMEOUT_S, Bench
 from helpers.control_groups import group_of, groups_left
 from helpers.places import mount
+from helpers.platform_server import TOKEN, PlatformDouble, platform_double
+from helpers.platform_tasks import TASKS, make_tasks
 from helpers.wrapper import Wrapper
 
 
@@ -82,3 +84,18 @@ def bench(launch: Path, environment: dict[str, str]) -> Bench:
         )
 
     return run
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TOWER_ACCESS_TOKEN", TOKEN)
+    make_tasks(TASKS)
+    return tmp_path
+
+
+@pytest.fixture
+def double(place: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PlatformDouble]:
+    with platform_double() as server:
+        monkeypatch.setenv("TOWER_API_ENDPOINT", server.endpoint)
+        yield server

@@ -5,6 +5,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from collector.cli.collect_arguments import add_source_options, place
+from collector.cli.platform_arguments import (
+    SEND_DESCRIPTION,
+    add_platform_options,
+    add_send_options,
+)
+
 __all__ = ["UsageError", "parse_arguments"]
 
 _DASHES = "--"
@@ -56,7 +63,8 @@ class _Parser(argparse.ArgumentParser):
 def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
     """Parse the words after the program's name.
 
-    The result's `subcommand` is `run`, `collect` or `None`; `command` are the words after `--`.
+    The result's `subcommand` is `run`, `collect`, `send` or `None`; `command` are the words after
+    `--`.
 
     Raises:
         UsageError: the words make no sense.
@@ -86,6 +94,7 @@ def _parsers() -> tuple[argparse.ArgumentParser, Mapping[str, _Parser]]:
     subcommands = parser.add_subparsers(dest="subcommand", metavar="SUBCOMMAND")
     _add_run(subcommands)
     _add_collect(subcommands)
+    _add_send(subcommands)
     return parser, subcommands.choices
 
 
@@ -173,7 +182,7 @@ def _add_collect(subcommands: "argparse._SubParsersAction[_Parser]") -> None:
     collect.add_argument(
         "directories",
         nargs="+",
-        type=_place,
+        type=place,
         metavar="DIR|FILE",
         help="directory, copy of a trace, or URL such as s3://bucket/w (needs gpu-probe[objects])",
     )
@@ -201,59 +210,20 @@ def _add_collect(subcommands: "argparse._SubParsersAction[_Parser]") -> None:
             " .command.trace; nextflow: as NXF_FUSION_TRACE says (default: auto)"
         ),
     )
-    _add_collect_sources(collect)
+    add_source_options(collect)
+    add_platform_options(collect)
     _add_verbose(collect)
 
 
-def _add_collect_sources(collect: argparse.ArgumentParser) -> None:
-    collect.add_argument(
-        "--nextflow-trace",
-        type=Path,
-        metavar="TRACE.TXT",
-        help="trace.txt of the Nextflow run: ids, names and statuses of its tasks, by their hash",
+def _add_send(subcommands: "argparse._SubParsersAction[_Parser]") -> None:
+    send = subcommands.add_parser(
+        "send",
+        help="send what a spool keeps to Seqera Platform",
+        description=SEND_DESCRIPTION,
+        allow_abbrev=False,
     )
-    collect.add_argument(
-        "--fields",
-        metavar="LIST",
-        help=(
-            "columns of a .tsv file, as in Nextflow's trace.fields, such as rss or rss:num; also"
-            " trace.txt (its default columns), all and gpu"
-        ),
-    )
-    collect.add_argument(
-        "--raw", action="store_true", help="with --fields: dates, times, %% and memory as numbers"
-    )
-    collect.add_argument(
-        "--patience",
-        type=float,
-        default=30.0,
-        metavar="S",
-        help="seconds to wait for one directory that does not answer (default: 30)",
-    )
-    collect.add_argument(
-        "--watch",
-        action="store_true",
-        help=(
-            "follow running tasks and write a record of each as it completes, until a signal; goes"
-            " on where an earlier watch into the same .jsonl file ended"
-        ),
-    )
-    collect.add_argument(
-        "--until-idle",
-        type=float,
-        metavar="S",
-        help="with --watch: end when nothing has completed or appeared for S seconds",
-    )
-    collect.add_argument(
-        "--until-exit",
-        type=int,
-        metavar="PID",
-        help="with --watch: end after the process, such as nextflow, has ended",
-    )
-
-
-def _place(word: str) -> Path | str:
-    return word if "://" in word else Path(word)
+    add_send_options(send)
+    _add_verbose(send)
 
 
 def _add_verbose(parser: argparse.ArgumentParser) -> None:

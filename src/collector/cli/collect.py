@@ -5,7 +5,7 @@ import math
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from collector.cli.arguments import UsageError
 from collector.cli.output import write_output
 from collector.collect import CollectOptions, Watch, stream_directories
 from collector.errors import SinkRejected
+from collector.record import TraceRecord, record_order
 from collector.sinks import (
     JsonlSink,
     Sink,
@@ -31,38 +32,61 @@ _LINES_AT_ONCE = 256
 def execute_collect(arguments: Namespace) -> int:
     """Collect, write, and return 0; finding no task directory is no error."""
     _check(arguments)
-    sink = _sink(arguments)
     options = CollectOptions(
         fusion=arguments.fusion,
         metrics_from=arguments.metrics_from,
         environment=os.environ,
-        patience_s=arguments.patience,
+        patience_s=arguments.directory_timeout,
     )
+    if arguments.platform or arguments.dry_run:
+        from collector.cli.platform import execute_platform  # noqa: PLC0415 - it is slow to import
+
+        return execute_platform(arguments, lambda: _in_order(arguments, options))
+    for name in ("name", "spool", "include", "patience"):
+        if getattr(arguments, name):
+            raise UsageError(f"--{name} is about --platform, which is not given")
+    sink = _sink(arguments)
     if arguments.watch:
         return _watch(arguments, options)
-    if arguments.nextflow_trace is not None:
-        run = read_nextflow_trace(arguments.nextflow_trace)
-        options = replace(options, nextflow_trace=run)
-    records = stream_directories(arguments.directories, options)
+    records = _stream(arguments, options)
     if sink is None:
         with ordered_jsonl(records) as lines:
             _print(lines)
-            count = len(lines)
-    else:
-        count = sink.write(records)
-    if count == 0:
-        places = ", ".join(str(directory) for directory in arguments.directories)
-        _say(f"no task directory found at or below {places}")
-    if sink is not None:
-        _say(f"{count} {'record' if count == 1 else 'records'} written to {arguments.to}")
+            _say_if_none(len(lines), arguments)
+        return 0
+    count = sink.write(records)
+    _say_if_none(count, arguments)
+    _say(f"{count} {'record' if count == 1 else 'records'} written to {arguments.to}")
     return 0
 
 
+def _stream(arguments: Namespace, options: CollectOptions) -> Iterator[TraceRecord]:
+    if arguments.nextflow_trace is not None:
+        run = read_nextflow_trace(arguments.nextflow_trace)
+        options = replace(options, nextflow_trace=run)
+    return stream_directories(arguments.directories, options)
+
+
+def _in_order(arguments: Namespace, options: CollectOptions) -> list[TraceRecord]:
+    records = sorted(_stream(arguments, options), key=record_order)
+    _say_if_none(len(records), arguments)
+    return records
+
+
+def _say_if_none(count: int, arguments: Namespace) -> None:
+    if count == 0:
+        places = ", ".join(str(directory) for directory in arguments.directories)
+        _say(f"no task directory found at or below {places}")
+
+
 def _check(arguments: Namespace) -> None:
-    if not 0 < arguments.patience < math.inf:
-        raise UsageError(f"--patience {arguments.patience}: name a number of seconds above 0")
+    timeout_s = arguments.directory_timeout
+    if not 0 < timeout_s < math.inf:
+        raise UsageError(f"--directory-timeout {timeout_s}: name a number of seconds above 0")
     if not arguments.watch and (arguments.until_idle, arguments.until_exit) != (None, None):
         raise UsageError("--until-idle and --until-exit say when --watch ends: name that too")
+    if (arguments.platform or arguments.dry_run) and arguments.watch:
+        raise UsageError("--watch and --platform: one at a time; collect when all has ended")
 
 
 def _sink(arguments: Namespace) -> Sink | None:

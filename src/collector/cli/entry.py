@@ -53,7 +53,11 @@ def _execute(arguments: Namespace) -> int:
         from collector.cli.collect import execute_collect  # noqa: PLC0415
 
         return execute_collect(arguments)
-    raise UsageError("no subcommand: run or collect (see gpu-bench --help)")
+    if arguments.subcommand == "send":
+        from collector.cli.platform import execute_send  # noqa: PLC0415
+
+        return execute_send(arguments)
+    raise UsageError("no subcommand: run, collect or send (see gpu-bench --help)")
 
 
 @contextlib.contextmanager

@@ -226,8 +226,9 @@ def test_a_watch_writes_json_lines_only(tmp_path: Path, capsys: pytest.CaptureFi
     [
         (["--until-idle", "5"], "--watch"),
         (["--until-exit", "5"], "--watch"),
-        (["--patience", "0"], "--patience"),
-        (["--patience", "nan"], "--patience"),
+        (["--watch", "--platform"], "one at a time"),
+        (["--directory-timeout", "0"], "--directory-timeout"),
+        (["--directory-timeout", "nan"], "--directory-timeout"),
     ],
 )
 def test_options_that_make_no_sense_are_errors(
