@@ -52,9 +52,10 @@ typedef struct {
     probe_utilization gpu, memory;       /* memory: the memory controller */
     probe_gauge used;                    /* memory in use */
     probe_memory_absence memory_absence; /* when there is none in used */
-    bool used_at_start_known;            /* read within a second of the start */
-    uint64_t used_at_start_bytes;
-    uint64_t accounted_peak_bytes; /* of the only process on it; 0: not known */
+    bool used_at_start_known;            /* what others used when the task began */
+    uint64_t used_at_start_bytes;        /* the first reading */
+    int64_t used_first_ns;               /* when that was */
+    uint64_t accounted_peak_bytes;       /* of the only process on it; 0: not known */
     probe_gpu_sharing sharing;
     probe_profile profile; /* of gpu */
     probe_gpu_activity activity;

@@ -64,7 +64,10 @@ typedef struct {
     int64_t rates_reach_ns; /* how far back one reading of the rates may stand for */
     nvml_rates_now rates;
     nvml_health health;
-    bool memory_absent; /* the driver will never tell; do not ask again */
+    bool memory_absent;    /* the driver will never tell; do not ask again */
+    int memory_failures;   /* in a row */
+    int64_t memory_gap_ns; /* between the last two readings; 0: failures lay between them */
+    int64_t interval_ns;   /* between two readings, as asked for */
     uint64_t
         shared_memory_bytes; /* of the host, where the device's memory is that; 0: it has its own */
     nvml_sample *samples;    /* room for samples_size of them, from malloc, kept for life */

@@ -37,29 +37,47 @@ static void show(nvml_session *session) {
     }
 }
 
-static void start(nvml_session *session) {
+static bool load(nvml_session *session) {
     probe_error error = {0};
     if (nvml_api_load(&session->api, session->config.library, &error) != PROBE_OK) {
         note(session, error.what, error.detail);
-        return;
+        return false;
     }
     session->snapshot.mock = session->api.mock;
-    nvml_return code = session->api.init();
-    if (code != NVML_OK) {
-        note(session, "NVML could not be initialised", session->api.error_string(code));
-        return;
-    }
-    if (session->api.driver_version(session->snapshot.driver, sizeof session->snapshot.driver) !=
-        NVML_OK) {
-        session->snapshot.driver[0] = '\0';
-    }
-    session->snapshot.driver[sizeof session->snapshot.driver - 1] = '\0';
-    nvml_choose_devices(session);
+    return true;
 }
 
-static void poll_events(nvml_session *session) {
+/* One try to initialise NVML and to choose the devices. False: another one may do better. */
+static bool try_to_start(nvml_session *session, bool last_try) {
+    session->snapshot.note[0] = '\0'; /* what the try before complained about */
+    if (!session->initialised) {
+        nvml_return code = session->api.init();
+        if (code != NVML_OK) {
+            note(session, "NVML could not be initialised", session->api.error_string(code));
+            return nvml_classify(code) != NVML_TRANSIENT;
+        }
+        session->initialised = true;
+    }
+    char *driver = session->snapshot.driver;
+    bool known = session->api.driver_version(driver, NVML_DRIVER_SIZE) == NVML_OK;
+    driver[known ? NVML_DRIVER_SIZE - 1 : 0] = '\0';
+    return nvml_choose_devices(session, last_try);
+}
+
+/* Nothing is read before the devices are known for sure, or known not to become so. The driver's
+ * history makes up for the time. */
+static void start(nvml_session *session, bool last_try) {
+    static const int64_t pause_first_ns = 100 * PROBE_NS_PER_MS;
+    enum { TRIES_MAX = 6 };
+    session->tries++;
+    last_try = last_try || session->tries == TRIES_MAX;
+    session->starting = !try_to_start(session, last_try) && !last_try;
+    session->next_try_ns = elapsed(session) + (pause_first_ns << (session->tries - 1));
+}
+
+static void poll_events(nvml_session *session, int most) {
     nvml_events_poll(&session->api, session->events, session->reader, session->snapshot.count,
-                     elapsed(session));
+                     elapsed(session), most);
 }
 
 /* True: go on with this device. */
@@ -73,7 +91,7 @@ static bool survives(nvml_session *session, nvml_reader *reader, nvml_class resu
         reader->out->lost_ns = elapsed(session);
         if (!session->stopped) {
             note(session, "a device was lost during the task", "");
-            poll_events(session); /* they may say why */
+            poll_events(session, NVML_EVENTS_AT_END); /* they may say why */
         }
         return false;
     }
@@ -81,13 +99,13 @@ static bool survives(nvml_session *session, nvml_reader *reader, nvml_class resu
 }
 
 /* Memory in use. */
-static void read_gauges(nvml_session *session) {
+static void read_gauges(nvml_session *session, bool last) {
     uint64_t sum = 0;
     for (int i = 0; i < session->snapshot.count && !session->stopped; i++) {
         nvml_reader *reader = &session->reader[i];
         if (!reader->out->lost &&
             survives(session, reader,
-                     nvml_reader_memory(reader, &session->api, elapsed(session)))) {
+                     nvml_reader_memory(reader, &session->api, elapsed(session), last))) {
             sum += reader->out->used.last_bytes;
         }
     }
@@ -138,7 +156,7 @@ static void read_health(nvml_session *session, bool last) {
         alive = alive || !session->snapshot.device[i].lost;
     }
     if (alive && !first) {
-        poll_events(session);
+        poll_events(session, last ? NVML_EVENTS_AT_END : NVML_EVENTS_PER_POLL);
     }
     for (int i = 0; i < session->snapshot.count && !session->stopped; i++) {
         nvml_reader *reader = &session->reader[i];
@@ -216,7 +234,7 @@ static void read_due(nvml_session *session, bool last) {
         return;
     }
     if (last || now >= session->next_gauges_ns) {
-        read_gauges(session);
+        read_gauges(session, last);
         show(session);
         session->next_gauges_ns = now + session->config.interval_ns;
     }
@@ -234,19 +252,24 @@ static void read_due(nvml_session *session, bool last) {
 }
 
 static bool reads_nothing(const nvml_session *session) {
-    return session->snapshot.count == 0 || session->stopped;
+    return session->starting || session->snapshot.count == 0 || session->stopped;
 }
 
 void nvml_session_open(nvml_session *session, const nvml_session_config *config) {
     session->config = *config;
     session->random = config->seed;
-    start(session);
+    if (load(session)) {
+        start(session, false);
+    }
     if (reads_nothing(session)) {
         show(session); /* why */
     }
 }
 
 int64_t nvml_session_due_ns(const nvml_session *session) {
+    if (session->starting) {
+        return session->next_try_ns;
+    }
     if (reads_nothing(session)) {
         return INT64_MAX;
     }
@@ -256,11 +279,19 @@ int64_t nvml_session_due_ns(const nvml_session *session) {
 }
 
 void nvml_session_tick(nvml_session *session) {
-    read_due(session, false);
+    if (session->starting) {
+        start(session, false);
+    }
+    if (!reads_nothing(session)) {
+        read_due(session, false);
+    }
     show(session);
 }
 
 void nvml_session_finish(nvml_session *session) {
+    if (session->starting) {
+        start(session, true);
+    }
     if (!reads_nothing(session)) {
         read_due(session, true);
     }

@@ -40,6 +40,9 @@ typedef struct {
     int64_t next_gauges_ns, next_drain_ns, next_health_ns,
         next_lists_ns; /* since the start of the task */
     bool health_begun;
+    bool starting, initialised; /* an answer at the start failed: it is asked for again */
+    int tries;
+    int64_t next_try_ns; /* since the start of the task */
     unsigned int random;
     bool stopped; /* the driver is gone */
 } nvml_session;

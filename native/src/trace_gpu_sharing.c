@@ -2,6 +2,23 @@
 
 #include <stddef.h>
 
+static const char list_failed[] = "the driver's lists of processes failed";
+static const char numbers_of_nobody[] =
+    "the driver lists processes by numbers that no process has here";
+
+/* Why it is not known that nobody else was there; NULL: it is known, or somebody was, or the driver
+ * lists nothing. */
+static const char *others_reason(const probe_gpu_device *device, probe_pid_view pids) {
+    const probe_gpu_sharing *sharing = &device->sharing;
+    if (!sharing->listed || pids == PROBE_PIDS_FOREIGN || sharing->others_peak > 0 ||
+        probe_gpu_sharing_certain(sharing)) {
+        return NULL;
+    }
+    return sharing->failed       ? list_failed
+           : sharing->incomplete ? numbers_of_nobody
+                                 : "the driver did not list the processes at the end";
+}
+
 const char *probe_own_memory_reason(const probe_gpu_device *device, probe_pid_view pids) {
     const probe_gpu_sharing *sharing = &device->sharing;
     if (sharing->own_known) {
@@ -11,13 +28,16 @@ const char *probe_own_memory_reason(const probe_gpu_device *device, probe_pid_vi
         return "the driver does not tell the memory of single processes";
     }
     if (!sharing->listed) {
-        return "the driver lists no processes of this device";
+        return sharing->failed ? list_failed : "the driver lists no processes of this device";
     }
     if (pids == PROBE_PIDS_FOREIGN) {
         return "the driver or /proc numbers processes as another PID namespace does";
     }
     if (sharing->incomplete) {
-        return "the driver lists processes by numbers that no process has here";
+        return numbers_of_nobody;
+    }
+    if (sharing->failed) {
+        return list_failed;
     }
     return "no process of the task was on the device when the driver was asked";
 }
@@ -42,24 +62,40 @@ const char *probe_memory_reason(const probe_gpu_device *device) {
     return device->used.any ? NULL : reasons[device->memory_absence];
 }
 
+/* A figure that the device has, without a reading. */
+static const char *health_reason(bool valid, bool missed) {
+    return valid || !missed ? NULL : "the driver gave no reading when it was due";
+}
+
 static void write_absent(probe_json *json, const probe_gpu_device *device, probe_pid_view pids) {
-    const char *memory = probe_memory_reason(device);
-    const char *own = probe_own_memory_reason(device, pids);
-    const char *utilization = utilization_reason(device);
-    if (memory == NULL && own == NULL && utilization == NULL) {
-        return;
+    const probe_gpu_health *health = &device->health;
+    const struct {
+        const char *key, *reason;
+    } all[] = {
+        {"pct", utilization_reason(device)},
+        /* the size of an instance is known without a reading */
+        {device->mem_total_bytes > 0 ? "avg_mem" : "mem", probe_memory_reason(device)},
+        {"own_peak_mem_used", probe_own_memory_reason(device, pids)},
+        {"others", others_reason(device, pids)},
+        {"energy_mj", health_reason(health->energy_valid, health->energy_missed)},
+        {"peak_temp_c", health_reason(health->temp_valid, health->temp_missed)},
+        {"ecc_corrected", health_reason(health->ecc_corrected_valid, health->ecc_corrected_missed)},
+        {"ecc_uncorrected",
+         health_reason(health->ecc_uncorrected_valid, health->ecc_uncorrected_missed)},
+    };
+    bool any = false;
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        if (all[i].reason != NULL && !any) {
+            any = true;
+            probe_json_open(json, "absent", '{');
+        }
+        if (all[i].reason != NULL) {
+            probe_json_string(json, all[i].key, all[i].reason);
+        }
     }
-    probe_json_open(json, "absent", '{');
-    if (utilization != NULL) {
-        probe_json_string(json, "pct", utilization);
+    if (any) {
+        probe_json_close(json, '}');
     }
-    if (memory != NULL) { /* the size of an instance is known without a reading */
-        probe_json_string(json, device->mem_total_bytes > 0 ? "avg_mem" : "mem", memory);
-    }
-    if (own != NULL) {
-        probe_json_string(json, "own_peak_mem_used", own);
-    }
-    probe_json_close(json, '}');
 }
 
 static void write_others(probe_json *json, const probe_gpu_sharing *sharing) {
@@ -88,7 +124,7 @@ void probe_trace_write_gpu_sharing(probe_json *json, const probe_gpu_device *dev
         probe_json_string(json, "own_mem_source",
                           sharing->own_accounted ? "nvml_accounting" : "nvml_processes");
     }
-    if (sharing->listed && pids != PROBE_PIDS_FOREIGN) {
+    if (pids != PROBE_PIDS_FOREIGN && sharing->listed && others_reason(device, pids) == NULL) {
         write_others(json, sharing);
     }
     write_absent(json, device, pids);
@@ -99,7 +135,7 @@ void probe_trace_write_gpu_shared(probe_json *json, const probe_gpu_snapshot *gp
     for (int i = 0; i < gpu->count; i++) {
         const probe_gpu_sharing *sharing = &gpu->device[i].sharing;
         shared = shared || sharing->others_peak > 0;
-        certain = certain && sharing->listed && !sharing->incomplete;
+        certain = certain && probe_gpu_sharing_certain(sharing);
     }
     if (shared || certain) { /* an empty list may be one of processes that are left out */
         probe_json_bool(json, "shared", shared);

@@ -141,30 +141,35 @@ static void memory_v1_serves_where_v2_fails_but_they_never_mix(void) {
     open_reader();
     driver.v2 = (nvml_memory_v2){.total = 1000, .used = 100, .reserved = 300};
     driver.v1 = (nvml_memory){.total = 1000, .used = 400};
-    CHECK_INT(nvml_reader_memory(&reader, &api, 0), NVML_GOOD);
+    CHECK_INT(nvml_reader_memory(&reader, &api, 0, false), NVML_GOOD);
     CHECK_INT(device.memory_source, PROBE_MEMORY_V2);
     CHECK_INT(device.used.last_bytes, 100);
     driver.v2_code = NVML_E_UNKNOWN;
-    CHECK_INT(nvml_reader_memory(&reader, &api, 1), NVML_TRANSIENT);
+    CHECK_INT(nvml_reader_memory(&reader, &api, 1, false), NVML_TRANSIENT);
     CHECK_INT(device.used.peak_bytes, 100);
     begin();
     open_reader();
     driver.v2_code = NVML_E_UNKNOWN; /* WSL: the symbol is there, the call fails */
     driver.v1 = (nvml_memory){.total = 1000, .used = 400};
-    CHECK_INT(nvml_reader_memory(&reader, &api, 0), NVML_GOOD);
+    CHECK_INT(nvml_reader_memory(&reader, &api, 0, false), NVML_TRANSIENT);
+    CHECK_INT(nvml_reader_memory(&reader, &api, 0, false), NVML_TRANSIENT);
+    CHECK_INT(nvml_reader_memory(&reader, &api, 0, false), NVML_GOOD);
     CHECK_INT(device.memory_source, PROBE_MEMORY_V1);
     driver.v2_code = NVML_OK;
     driver.v1.used = 500;
-    CHECK_INT(nvml_reader_memory(&reader, &api, 1), NVML_GOOD);
+    CHECK_INT(nvml_reader_memory(&reader, &api, 1, false), NVML_GOOD);
     CHECK_INT(device.used.peak_bytes, 500);
 }
 
 static void a_total_of_zero_is_no_measurement(void) {
     begin();
     open_reader();
-    driver.v2 = (nvml_memory_v2){.total = 0, .used = 7}; /* unified memory */
-    CHECK_INT(nvml_reader_memory(&reader, &api, 0), NVML_GOOD);
+    driver.v2 = (nvml_memory_v2){.total = 0, .used = 7};
+    CHECK_INT(nvml_reader_memory(&reader, &api, 0, false), NVML_GOOD);
     CHECK(!device.used.any);
+    CHECK_INT(device.memory_absence, PROBE_MEMORY_NONSENSE);
+    reader.shared_memory_bytes = 1000; /* an integrated device */
+    CHECK_INT(nvml_reader_memory(&reader, &api, 0, false), NVML_GOOD);
     CHECK_INT(device.memory_absence, PROBE_MEMORY_UNIFIED);
 }
 
@@ -173,11 +178,11 @@ static void more_in_use_than_there_is_is_no_measurement(void) {
     open_reader();
     driver.v2 = (nvml_memory_v2){.total = 10, .used = 70}; /* an interposer's arithmetic */
     driver.v1 = (nvml_memory){.total = 10, .used = 70};
-    CHECK_INT(nvml_reader_memory(&reader, &api, 0), NVML_GOOD);
+    CHECK_INT(nvml_reader_memory(&reader, &api, 0, false), NVML_GOOD);
     CHECK(!device.used.any);
     CHECK_INT(device.memory_absence, PROBE_MEMORY_NONSENSE);
     driver.v1.used = 7;
-    CHECK_INT(nvml_reader_memory(&reader, &api, 1), NVML_GOOD);
+    CHECK_INT(nvml_reader_memory(&reader, &api, 1, false), NVML_GOOD);
     CHECK_INT(device.used.last_bytes, 7);
     CHECK_INT(device.memory_source, PROBE_MEMORY_V1);
 }
