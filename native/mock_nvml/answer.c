@@ -30,6 +30,16 @@ nvml_return mock_give_text(mock_call *call, const char *text, char *out, unsigne
     return mock_call_end(call, call->rc);
 }
 
+nvml_return mock_give_endless(mock_call *call, char fill, char *out, unsigned int length) {
+    if (call->rc == NVML_OK && out == NULL) {
+        call->rc = NVML_E_INVALID_ARGUMENT;
+    }
+    if (call->rc == NVML_OK) {
+        memset(out, fill, length);
+    }
+    return mock_call_end(call, call->rc);
+}
+
 nvml_return mock_give_number(mock_call *call, unsigned int number, unsigned int *out) {
     if (call->rc == NVML_OK && out == NULL) {
         call->rc = NVML_E_INVALID_ARGUMENT;

@@ -16,6 +16,9 @@ mock_call mock_begin_filling_any(const char *function, nvml_device handle, const
 /* Ends a call that returns text in a buffer of length bytes. */
 nvml_return mock_give_text(mock_call *call, const char *text, char *out, unsigned int length);
 
+/* Ends a call whose text fills the buffer and has no end. */
+nvml_return mock_give_endless(mock_call *call, char fill, char *out, unsigned int length);
+
 /* Ends a call that returns one number. */
 nvml_return mock_give_number(mock_call *call, unsigned int number, unsigned int *out);
 

@@ -8,6 +8,9 @@
 
 nvml_return nvmlDeviceGetName(nvml_device device, char *name, unsigned int length) {
     mock_call call = mock_call_begin_any_handle("nvmlDeviceGetName", device);
+    if (call.rc == NVML_OK && call.device->garbage_endless) {
+        return mock_give_endless(&call, call.device->name[0], name, length);
+    }
     const char *text = call.rc != NVML_OK          ? ""
                        : call.device->garbage_name ? MOCK_GARBAGE
                        : call.mig != NULL          ? call.mig->name
@@ -17,6 +20,9 @@ nvml_return nvmlDeviceGetName(nvml_device device, char *name, unsigned int lengt
 
 nvml_return nvmlDeviceGetUUID(nvml_device device, char *uuid, unsigned int length) {
     mock_call call = mock_call_begin_any_handle("nvmlDeviceGetUUID", device);
+    if (call.rc == NVML_OK && call.device->garbage_endless) {
+        return mock_give_endless(&call, call.device->uuid[0], uuid, length);
+    }
     const char *text = call.rc != NVML_OK ? ""
                        : call.mig != NULL ? call.mig->uuid
                                           : call.device->uuid;

@@ -46,13 +46,31 @@ static void reverse(nvml_sample *samples, unsigned int count) {
     }
 }
 
+/* The oldest entry that the ring holds and that is newer than last_seen_us: it holds a number of
+ * entries, however long ago they were made. */
+static int64_t oldest_entry(const mock_scenario *scenario, const mock_device *device,
+                            int64_t newest, int64_t base_us, unsigned long long last_seen_us) {
+    int64_t period_us = scenario->period_ms * 1000, k = newest, held = 0;
+    int64_t first_ever = scenario->dry_when_idle ? 1 : INT64_MIN; /* idle before time 0 */
+    while (k >= first_ever && base_us + k * period_us > 0 &&
+           (unsigned long long)(base_us + k * period_us) > last_seen_us) {
+        held += entry_present(scenario, device, k, base_us, last_seen_us) ? 1 : 0;
+        if (held == scenario->ring) {
+            return k;
+        }
+        k--;
+    }
+    return k + 1;
+}
+
 unsigned int mock_ring_read(const mock_scenario *scenario, const mock_device *device,
                             mock_series_kind kind, int64_t t_ns, int64_t base_us,
                             unsigned long long last_seen_us, nvml_sample *out,
                             unsigned int capacity) {
     int64_t newest = mock_entry_newest(scenario, t_ns);
     unsigned int count = 0;
-    for (int64_t k = newest - scenario->ring + 1; k <= newest && count < capacity; k++) {
+    for (int64_t k = oldest_entry(scenario, device, newest, base_us, last_seen_us);
+         k <= newest && count < capacity; k++) {
         if (entry_present(scenario, device, k, base_us, last_seen_us)) {
             int64_t stamp_us = base_us + k * scenario->period_ms * 1000;
             out[count] = (nvml_sample){.timestamp_us = (unsigned long long)stamp_us};

@@ -71,7 +71,7 @@ typedef struct {
     int64_t mig, mig_max;         /* MOCK_MIG_*; the most instances that there can be */
     int64_t mig_parent_memory;    /* 0: the memory of the whole device needs privileges */
     int64_t accounting;           /* 0 or 1; at first what the driver line says */
-    bool garbage_name, garbage_records, garbage_processes;
+    bool garbage_name, garbage_endless, garbage_records, garbage_processes;
     mock_series series[MOCK_SERIES_COUNT]; /* a count of 0: not given */
 } mock_device;
 

@@ -155,6 +155,7 @@ bool mock_read_garbage(mock_line *line, mock_scenario *scenario) {
         const char *word;
         size_t offset;
     } KINDS[] = {{"name", offsetof(mock_device, garbage_name)},
+                 {"endless", offsetof(mock_device, garbage_endless)},
                  {"processes", offsetof(mock_device, garbage_processes)},
                  {"records", offsetof(mock_device, garbage_records)}};
     const char *what = mock_next_word(line);
@@ -173,6 +174,6 @@ bool mock_read_garbage(mock_line *line, mock_scenario *scenario) {
             return true;
         }
     }
-    return mock_complain(line, "garbage %s: allowed is driver, name, processes or records",
+    return mock_complain(line, "garbage %s: allowed is driver, endless, name, processes or records",
                          what == NULL ? "" : what);
 }

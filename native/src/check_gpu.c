@@ -13,6 +13,9 @@
 
 static const int first_reading_ms = 5000, last_reading_ms = 1000;
 
+/* Between the two: GPM counters have no difference over less than 0.1 s. */
+static const int between_readings_ms = 150;
+
 /* As if the task had begun a little earlier, so that the driver's history has entries of it. */
 static const int64_t backlog_ns = 3 * PROBE_NS_PER_S;
 
@@ -50,7 +53,9 @@ static void check_device(probe_check_list *list, const probe_gpu_device *device,
         device->memory_source != PROBE_MEMORY_NONE ? probe_memory_source_name(device) : NULL;
     const device_check checks[] = {
         {"utilization", source,
-         "the driver does not tell it for this device, as for MIG instances before Hopper"},
+         device->utilization_forbidden
+             ? "the driver does not permit it"
+             : "the driver does not tell it for this device, as for MIG instances before Hopper"},
         {"mem_bw_util", controller, "the driver gave no reading of the memory controller"},
         {"sm_activity_pct", device->activity.supported ? "nvml_gpm" : NULL,
          "no GPM: the device is older than Hopper, or the driver older than its branch 525"},
@@ -185,6 +190,7 @@ void probe_check_gpu(probe_check_list *list, const probe_check_config *config) {
     }
     bool ended = false;
     if (wait_for_reading(&reader, &ended)) {
+        (void)poll(NULL, 0, between_readings_ms);
         probe_gpu_finish(&reader, last_reading_ms); /* the energy counter's second reading */
         probe_check_pass(list, "gpu", "helper", "gpu-probe-nvml", NULL);
         check_devices(list, &reader.last);

@@ -106,7 +106,10 @@ static void recollect(const probe_measurement *m, probe_last_words *words) {
         probe_gpu_total_figures(trace->gpu, trace->realtime_ns, &figures);
         words->vram_used_mib = figures.used_valid ? figures.peak_used_mib : 0;
         words->vram_total_mib = figures.used_valid && figures.total_valid ? figures.mem_mib : 0;
-        words->vram_peak_ms = trace->gpu->peak_used_ns / PROBE_NS_PER_MS;
+        words->vram_peak_ms = 0; /* accounting knows no time */
+        if (words->vram_used_mib == trace->gpu->peak_used_bytes >> 20) {
+            words->vram_peak_ms = trace->gpu->peak_used_ns / PROBE_NS_PER_MS;
+        }
         words->xids = probe_gpu_distinct_xids(trace->gpu, words->xid, PROBE_LAST_WORDS_XIDS);
         for (int i = 0; i < trace->gpu->count; i++) {
             words->gpu_lost = words->gpu_lost || trace->gpu->device[i].lost;

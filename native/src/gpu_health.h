@@ -6,15 +6,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { PROBE_XIDS_MAX = 16 };
+enum { PROBE_XIDS_MAX = 16, PROBE_ECC_EVENTS_MAX = 16, PROBE_XID_UNKNOWN = 999 };
 
 typedef struct {
-    uint64_t number; /* NVIDIA's: 31 is a page fault, 79 a device that fell off the bus */
+    uint64_t number; /* NVIDIA's: 31 is a page fault, 79 a device that fell off the bus; or
+                        PROBE_XID_UNKNOWN */
     int64_t read_ns; /* when it was read, since the start of the task */
 } probe_xid;
 
 typedef struct {
     bool energy_valid, throttle_valid, temp_valid, sm_clock_valid, power_limit_valid;
+    /* The device has it, but a reading failed, or the second one has not come. */
+    bool energy_missed, temp_missed, ecc_corrected_missed, ecc_uncorrected_missed;
     uint64_t energy_mj;     /* between two reads of the counter */
     int64_t energy_ns;      /* the time between them */
     uint64_t throttle_bits; /* NVML_REASON_..., all that were seen */
@@ -26,7 +29,9 @@ typedef struct {
     bool repair_valid, repair_pending;       /* memory is remapped or retired at the next reset */
     bool events_valid;                       /* the driver reports events of this device */
     uint32_t double_bit_events;
-    uint32_t xids;                 /* all that came; the first PROBE_XIDS_MAX of them are kept */
+    int64_t double_bit_ns[PROBE_ECC_EVENTS_MAX]; /* when the first of them were read */
+    uint32_t xids; /* all that came. When there are more than PROBE_XIDS_MAX, the first ones of each
+                      number are kept, as far as there is room, and the newest one */
     probe_xid xid[PROBE_XIDS_MAX]; /* in the order in which they came */
 } probe_gpu_health;
 

@@ -48,13 +48,15 @@ typedef struct {
     char name[NVML_NAME_SIZE], uuid[NVML_UUID_SIZE]; /* empty: the driver does not tell */
     uint64_t mem_total_bytes;                        /* 0: not known */
     probe_utilization_source utilization_source;
+    bool utilization_forbidden; /* the driver does not permit it */
     probe_memory_source memory_source;
     probe_utilization gpu, memory;       /* memory: the memory controller */
     probe_gauge used;                    /* memory in use */
     probe_memory_absence memory_absence; /* when there is none in used */
-    bool used_at_start_known;            /* read within a second of the start */
-    uint64_t used_at_start_bytes;
-    uint64_t accounted_peak_bytes; /* of the only process on it; 0: not known */
+    bool used_at_start_known;            /* what others used when the task began */
+    uint64_t used_at_start_bytes;        /* the first reading */
+    int64_t used_first_ns;               /* when that was */
+    uint64_t accounted_peak_bytes;       /* of the only process on it; 0: not known */
     probe_gpu_sharing sharing;
     probe_profile profile; /* of gpu */
     probe_gpu_activity activity;

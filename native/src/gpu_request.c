@@ -44,6 +44,10 @@ bool probe_gpu_option_valid(const char *option) {
     return valid;
 }
 
+static bool begins(const char *uuid, const char *token) {
+    return uuid != NULL && strncmp(uuid, token, strlen(token)) == 0;
+}
+
 /* The device that a token names, by NVML's index or by the beginning of its uuid; -1: none, or more
  * than one. */
 static int find(const char *token, const probe_scope_device *devices, int count) {
@@ -52,7 +56,8 @@ static int find(const char *token, const probe_scope_device *devices, int count)
     int found = -1;
     for (int i = 0; i < count; i++) {
         if (by_index ? (uint64_t)devices[i].index == index
-                     : is_uuid(token) && strncmp(devices[i].uuid, token, strlen(token)) == 0) {
+                     : is_uuid(token) &&
+                           (begins(devices[i].uuid, token) || begins(devices[i].alias, token))) {
             if (found >= 0) {
                 return -1;
             }
@@ -125,8 +130,8 @@ static bool says_none(const char *nvidia_visible_devices) {
                                               strcmp(nvidia_visible_devices, "void") == 0);
 }
 
-probe_scope probe_gpu_request_resolve(const probe_gpu_request *request,
-                                      const probe_scope_device *devices, int count) {
+static probe_scope resolve(const probe_gpu_request *request, const probe_scope_device *devices,
+                           int count) {
     if (request->option != NULL && strcmp(request->option, "auto") != 0) {
         return by_option(request->option, devices, count);
     }
@@ -145,6 +150,13 @@ probe_scope probe_gpu_request_resolve(const probe_gpu_request *request,
                                    "driver shows some: they were counted"
                                  : "NVIDIA_VISIBLE_DEVICES gives this container no GPU";
     }
+    return scope;
+}
+
+probe_scope probe_gpu_request_resolve(const probe_gpu_request *request,
+                                      const probe_scope_device *devices, int count) {
+    probe_scope scope = resolve(request, devices, count);
+    probe_scope_drop_shut(&scope, devices);
     return scope;
 }
 

@@ -102,12 +102,37 @@ static bool hides_everything(token first) {
 }
 
 static bool names_differ(const probe_scope_device *devices, int count) {
-    for (int i = 1; i < count; i++) {
-        if (strcmp(devices[i].name, devices[0].name) != 0) {
+    const char *first = NULL;
+    for (int i = 0; i < count; i++) {
+        if (!devices[i].is_shut && first != NULL && strcmp(devices[i].name, first) != 0) {
             return true;
+        }
+        first = devices[i].is_shut ? first : devices[i].name;
+    }
+    return false;
+}
+
+/* CUDA may leave out a device that is shut: the numbers from it on may then mean the next ones. */
+static bool reaches_shut(const probe_scope *scope, const probe_scope_device *devices) {
+    for (int i = 0; i < scope->count; i++) {
+        for (int position = 0; position <= scope->chosen[i]; position++) {
+            if (devices[position].is_shut) {
+                return true;
+            }
         }
     }
     return false;
+}
+
+void probe_scope_drop_shut(probe_scope *scope, const probe_scope_device *devices) {
+    int kept = 0;
+    for (int i = 0; i < scope->count; i++) {
+        if (!devices[scope->chosen[i]].is_shut) {
+            scope->chosen[kept++] = scope->chosen[i];
+        }
+    }
+    scope->ambiguous = scope->ambiguous || kept < scope->count;
+    scope->count = kept;
 }
 
 static probe_scope all_visible(int count) {
@@ -143,7 +168,11 @@ probe_scope probe_scope_select(const char *visible, bool pci_order,
         scope.ambiguous = true;
         scope.reason = "CUDA_VISIBLE_DEVICES names no device that the driver shows here: all "
                        "visible devices were counted";
-    } else if (!is_uuid(first) && !pci_order && names_differ(devices, whole)) {
+    } else if (!is_uuid(first) && reaches_shut(&scope, devices)) {
+        scope.ambiguous = true;
+        scope.reason = "CUDA may number the devices without the one that could not be opened";
+    } else if (!is_uuid(first) && !pci_order && scope.count < whole &&
+               names_differ(devices, whole)) { /* of all devices the order does not matter */
         scope.ambiguous = scope.order_doubtful = true;
         scope.reason = "the devices differ and CUDA_DEVICE_ORDER is not PCI_BUS_ID: CUDA may "
                        "number them in another order";

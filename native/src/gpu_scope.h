@@ -14,6 +14,7 @@ typedef struct {
     int index;         /* NVML's: devices that cannot be opened have one too */
     const char *alias; /* another uuid that CUDA takes; NULL: there is none */
     bool is_instance;  /* it has a uuid, but no ordinal of its own */
+    bool is_shut;      /* the driver counts it, but gives no access: nothing else is known of it */
 } probe_scope_device;
 
 typedef struct {
@@ -30,5 +31,8 @@ typedef struct {
  * is PCI_BUS_ID. devices: what NVML enumerates, in its order; count <= PROBE_SCOPE_MAX. */
 probe_scope probe_scope_select(const char *visible, bool pci_order,
                                const probe_scope_device *devices, int count);
+
+/* Takes out of a choice what cannot be measured, which leaves it ambiguous. */
+void probe_scope_drop_shut(probe_scope *scope, const probe_scope_device *devices);
 
 #endif

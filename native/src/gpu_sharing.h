@@ -8,7 +8,9 @@
 /* Processes are numbered nowhere here: nobody is named in a trace. */
 typedef struct {
     bool listed;         /* the driver has listed the device's processes at least once */
-    bool incomplete;     /* a list failed, or had numbers that are of no process here */
+    bool listed_last;    /* and at the end of the task */
+    bool failed;         /* a list could not be read, or not all of it */
+    bool incomplete;     /* a list had numbers that are of no process here */
     bool own_seen;       /* a process of the task's used the device */
     bool own_known;      /* and its memory was told */
     bool own_accounted;  /* own_peak_bytes is the driver's own high-water mark */
@@ -16,5 +18,10 @@ typedef struct {
     int others_peak;     /* most other processes at once */
     uint64_t own_peak_bytes, others_peak_bytes; /* largest sum at one poll */
 } probe_gpu_sharing;
+
+/* All the device's users at the polls are known. */
+static inline bool probe_gpu_sharing_certain(const probe_gpu_sharing *sharing) {
+    return sharing->listed_last && !sharing->failed && !sharing->incomplete;
+}
 
 #endif

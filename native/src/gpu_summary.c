@@ -34,9 +34,13 @@ static uint64_t peak_used(const probe_gpu_device *device) {
 }
 
 /* The share of the task's time that the readings cover. */
+static double share(int64_t covered_ns, int64_t realtime_ns) {
+    double part = (double)covered_ns / (double)(realtime_ns > 0 ? realtime_ns : 1);
+    return part < 1.0 ? part : 1.0;
+}
+
 static double coverage(const probe_utilization *sum, int64_t realtime_ns) {
-    double share = (double)sum->covered_ns / (double)(realtime_ns > 0 ? realtime_ns : 1);
-    return share < 1.0 ? share : 1.0;
+    return share(sum->covered_ns, realtime_ns);
 }
 
 void probe_gpu_device_figures(const probe_gpu_device *device, int64_t realtime_ns,
@@ -45,6 +49,7 @@ void probe_gpu_device_figures(const probe_gpu_device *device, int64_t realtime_n
     if (device->used.any) {
         set_used(figures, probe_gauge_mean(&device->used), peak_used(device),
                  device->mem_total_bytes);
+        figures->mem_coverage = share(device->used.held_ns, realtime_ns);
     }
     if (!device->used.any && device->mem_total_bytes > 0) { /* an instance says it of itself */
         figures->total_valid = true;
@@ -90,7 +95,10 @@ void probe_gpu_total_figures(const probe_gpu_snapshot *snapshot, int64_t realtim
             with_utilization++;
             pct += probe_utilization_mean(&device->gpu);
             figures->peak_pct = larger(figures->peak_pct, one.peak_pct);
-            figures->coverage = one.coverage < figures->coverage ? one.coverage : figures->coverage;
+        }
+        if (device->utilization_source != PROBE_UTILIZATION_NONE && /* also of a glimpse */
+            one.coverage < figures->coverage) {
+            figures->coverage = one.coverage;
         }
         if (one.controller_valid) {
             with_controller++;
@@ -127,7 +135,8 @@ int probe_gpu_distinct_xids(const probe_gpu_snapshot *gpu, uint64_t *xids, int s
     for (int d = 0; d < gpu->count; d++) {
         const probe_gpu_health *health = &gpu->device[d].health;
         for (uint32_t i = 0; i < health->xids && i < PROBE_XIDS_MAX && count < size; i++) {
-            if (!contains(xids, count, health->xid[i].number)) {
+            if (health->xid[i].number != PROBE_XID_UNKNOWN &&
+                !contains(xids, count, health->xid[i].number)) {
                 xids[count++] = health->xid[i].number;
             }
         }

@@ -21,8 +21,9 @@ typedef struct {
     int64_t controller_pct, peak_controller_pct;
     double used_pct, peak_used_pct; /* percent of total; valid when total and used are */
     uint64_t avg_used_mib, peak_used_mib;
-    double coverage; /* 0 to 1; valid with utilization */
-    bool unused;     /* every device was watched for long enough, and never busy */
+    double coverage;     /* 0 to 1; valid with utilization */
+    double mem_coverage; /* the same of memory in use, of one device */
+    bool unused;         /* every device was watched for long enough, and never busy */
 } probe_gpu_figures;
 
 void probe_gpu_device_figures(const probe_gpu_device *device, int64_t realtime_ns,

@@ -31,6 +31,11 @@ void probe_gauge_add(probe_gauge *gauge, int64_t now_ns, uint64_t bytes) {
     gauge->peak_bytes = bytes > gauge->peak_bytes ? bytes : gauge->peak_bytes;
 }
 
+void probe_gauge_resume(probe_gauge *gauge, int64_t now_ns, uint64_t bytes) {
+    gauge->last_ns = gauge->resumed_ns = now_ns;
+    probe_gauge_add(gauge, now_ns, bytes);
+}
+
 uint64_t probe_gauge_mean(const probe_gauge *gauge) {
     if (gauge->held_ns <= 0) {
         return gauge->last_bytes;

@@ -29,7 +29,8 @@ double probe_utilization_mean(const probe_utilization *sum);
 typedef struct {
     bool any;
     int64_t last_ns;
-    int64_t held_ns;
+    int64_t held_ns;    /* between readings, without holes */
+    int64_t resumed_ns; /* where the last hole ended; 0: there was none */
     uint64_t last_bytes;
     uint64_t peak_bytes;
     probe_u128 twice_byte_ns; /* sums of two readings times the time between them */
@@ -37,7 +38,11 @@ typedef struct {
 
 void probe_gauge_add(probe_gauge *gauge, int64_t now_ns, uint64_t bytes);
 
-/* Integer mean over the time from the first reading to the last one; of one reading, itself. */
+/* The first reading after a hole: what happened in it is not known, and not in the mean. */
+void probe_gauge_resume(probe_gauge *gauge, int64_t now_ns, uint64_t bytes);
+
+/* Integer mean over the time held, from the first reading to the last one; of one reading, itself.
+ */
 uint64_t probe_gauge_mean(const probe_gauge *gauge);
 
 /* The union of busy intervals of several devices, which arrive device by device. */

@@ -1,7 +1,9 @@
 #include "nvml_api.h"
 
 #include <dlfcn.h>
+#include <glob.h>
 #include <limits.h>
+#include <link.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,9 +98,14 @@ static const char *const places[] = {
     "/usr/lib/x86_64-linux-gnu/nvidia/current/libnvidia-ml.so.1",
     "/usr/lib/aarch64-linux-gnu/libnvidia-ml.so.1",
     "/usr/lib/aarch64-linux-gnu/nvidia/libnvidia-ml.so.1",
+    "/usr/lib/aarch64-linux-gnu/tegra/libnvidia-ml.so.1",
+    "/usr/lib/aarch64-linux-gnu/nvidia/current/libnvidia-ml.so.1",
     "/usr/lib64/libnvidia-ml.so.1",
     "/run/opengl-driver/lib/libnvidia-ml.so.1",
 };
+
+/* WSL's, where /usr/lib/wsl/lib has not been filled. */
+static const char wsl_drivers[] = "/usr/lib/wsl/drivers/*/libnvidia-ml.so.1";
 
 static probe_status resolve(nvml_api *api, probe_error *error) {
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
@@ -118,30 +125,64 @@ static probe_status resolve(nvml_api *api, probe_error *error) {
     return PROBE_OK;
 }
 
-/* The CUDA toolkit's link-time stub answers every call with an error, after printing a banner. */
+static bool lies_in_stubs(const char *path) {
+    static const char name[] = "stubs";
+    for (const char *at = path; at != NULL; at = strchr(at, '/')) {
+        at += *at == '/';
+        size_t length = strcspn(at, "/");
+        if (length == sizeof name - 1 && strncmp(at, name, length) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The CUDA toolkit's link-time stub answers every call with an error, after printing a banner. A
+ * link to it may lie anywhere. */
 static bool is_stub(void *library) {
-    char origin[PATH_MAX];
-    return dlinfo(library, RTLD_DI_ORIGIN, origin) == 0 && strstr(origin, "/stubs") != NULL;
+    struct link_map *map = NULL;
+    char path[PATH_MAX];
+    return dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map != NULL &&
+           (lies_in_stubs(map->l_name) ||
+            (realpath(map->l_name, path) != NULL && lies_in_stubs(path)));
+}
+
+/* False: it is no driver; reason says why, if there is none yet. */
+static bool try_to_load(nvml_api *api, const char *path, char *reason, size_t size) {
+    api->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (api->library != NULL && !is_stub(api->library)) {
+        return true;
+    }
+    if (reason[0] == '\0') {
+        const char *why = api->library != NULL ? "the CUDA toolkit's stub library" : dlerror();
+        (void)snprintf(reason, size, "%s", why == NULL ? path : why);
+    }
+    api->library = NULL;
+    return false;
+}
+
+/* Where the place has a name that changes from one driver to the next. */
+static bool try_pattern(nvml_api *api, const char *pattern, char *reason, size_t size) {
+    glob_t found;
+    bool loaded = false;
+    if (glob(pattern, 0, NULL, &found) == 0) {
+        for (size_t i = 0; i < found.gl_pathc && !loaded; i++) {
+            loaded = try_to_load(api, found.gl_pathv[i], reason, size);
+        }
+        globfree(&found);
+    }
+    return loaded;
 }
 
 probe_status nvml_api_load(nvml_api *api, const char *library, probe_error *error) {
     *api = (nvml_api){0};
-    const char *const *candidates = library != NULL ? &library : places;
-    size_t count = library != NULL ? 1 : sizeof places / sizeof places[0];
-    char first_reason[sizeof error->detail] = "";
-    for (size_t i = 0; i < count; i++) {
-        api->library = dlopen(candidates[i], RTLD_NOW | RTLD_LOCAL);
-        if (api->library != NULL && !is_stub(api->library)) {
-            return resolve(api, error);
-        }
-        if (first_reason[0] == '\0') {
-            const char *reason =
-                api->library != NULL ? "the CUDA toolkit's stub library" : dlerror();
-            (void)snprintf(first_reason, sizeof first_reason, "%s",
-                           reason == NULL ? candidates[i] : reason);
-        }
+    char reason[sizeof error->detail] = "";
+    bool loaded = library != NULL && try_to_load(api, library, reason, sizeof reason);
+    for (size_t i = 0; library == NULL && i < sizeof places / sizeof places[0] && !loaded; i++) {
+        loaded = try_to_load(api, places[i], reason, sizeof reason);
     }
-    api->library = NULL;
-    return probe_fail_detail(error, PROBE_E_ABSENT, 0, "no NVML library could be loaded",
-                             first_reason);
+    loaded = loaded || (library == NULL && try_pattern(api, wsl_drivers, reason, sizeof reason));
+    return loaded ? resolve(api, error)
+                  : probe_fail_detail(error, PROBE_E_ABSENT, 0, "no NVML library could be loaded",
+                                      reason);
 }

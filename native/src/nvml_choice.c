@@ -2,6 +2,7 @@
 
 #include "file.h"
 #include "gpu_request.h"
+#include "nvml_classify.h"
 #include "nvml_device.h"
 #include "nvml_memory.h"
 #include "nvml_note.h"
@@ -10,40 +11,65 @@
 #include <limits.h>
 #include <stdio.h>
 
-static int enumerate(nvml_session *session, nvml_device *handles, char (*names)[NVML_NAME_SIZE],
-                     char (*uuids)[NVML_UUID_SIZE], probe_scope_device *devices) {
+/* What the driver enumerates, before anything is chosen. */
+typedef struct {
+    int count;
+    bool unsure;                       /* an answer failed that may come at another try */
+    nvml_device handle[PROBE_GPU_MAX]; /* NULL: the device could not be opened */
+    char name[PROBE_GPU_MAX][NVML_NAME_SIZE], uuid[PROBE_GPU_MAX][NVML_UUID_SIZE];
+} candidates;
+
+/* A driver may fill the whole buffer and leave no room for an end. */
+static void read_text(nvml_return (*question)(nvml_device, char *, unsigned int), candidates *found,
+                      char *text, unsigned int size) {
+    nvml_return code = question(found->handle[found->count], text, size);
+    text[code == NVML_OK ? size - 1 : 0] = '\0';
+    found->unsure = found->unsure || nvml_classify(code) == NVML_TRANSIENT;
+}
+
+/* A device that fails to open keeps its place, or the numbers behind it would name others. One that
+ * may not be used is somebody else's, and CUDA does not number it. */
+static void add(nvml_session *session, candidates *found, unsigned int index,
+                probe_scope_device *devices) {
+    int place = found->count;
+    nvml_return code = session->api.handle_by_index(index, &found->handle[place]);
+    if (code == NVML_E_NO_PERMISSION) {
+        return;
+    }
+    found->name[place][0] = found->uuid[place][0] = '\0';
+    if (code == NVML_OK) {
+        read_text(session->api.name, found, found->name[place], NVML_NAME_SIZE);
+        read_text(session->api.uuid, found, found->uuid[place], NVML_UUID_SIZE);
+    } else {
+        found->handle[place] = NULL;
+        found->unsure = found->unsure || nvml_classify(code) == NVML_TRANSIENT;
+        nvml_note(&session->snapshot, "a device could not be opened",
+                  session->api.error_string(code));
+    }
+    devices[place] = (probe_scope_device){.name = found->name[place],
+                                          .uuid = found->uuid[place],
+                                          .index = (int)index,
+                                          .is_shut = code != NVML_OK};
+    found->count++;
+}
+
+/* False: the driver does not tell how many there are. */
+static bool enumerate(nvml_session *session, candidates *found, probe_scope_device *devices) {
     unsigned int total = 0;
     nvml_return code = session->api.count(&total);
     if (code != NVML_OK) {
+        found->unsure = nvml_classify(code) == NVML_TRANSIENT;
         nvml_note(&session->snapshot, "the driver does not tell its devices",
                   session->api.error_string(code));
-        return 0;
+        return false;
     }
-    int count = 0;
-    for (unsigned int i = 0; i < total && count < PROBE_GPU_MAX; i++) {
-        code = session->api.handle_by_index(i, &handles[count]);
-        if (code != NVML_OK) {
-            if (code !=
-                NVML_E_NO_PERMISSION) { /* a device of somebody else's container is not an error */
-                nvml_note(&session->snapshot, "a device could not be opened",
-                          session->api.error_string(code));
-            }
-            continue;
-        }
-        if (session->api.name(handles[count], names[count], NVML_NAME_SIZE) != NVML_OK) {
-            names[count][0] = '\0';
-        }
-        if (session->api.uuid(handles[count], uuids[count], NVML_UUID_SIZE) != NVML_OK) {
-            uuids[count][0] = '\0';
-        }
-        devices[count] =
-            (probe_scope_device){.name = names[count], .uuid = uuids[count], .index = (int)i};
-        count++;
+    for (unsigned int i = 0; i < total && found->count < PROBE_GPU_MAX; i++) {
+        add(session, found, i, devices);
     }
     if (total > PROBE_GPU_MAX) {
         nvml_note(&session->snapshot, "more than 16 devices: the others are not measured", "");
     }
-    return count;
+    return true;
 }
 
 static uint64_t host_bytes(const char *proc_root) {
@@ -67,20 +93,20 @@ static int place_of(const probe_scope *scope, int position) {
 }
 
 /* position: in the list of candidates, whole devices first. */
-static void open_device(nvml_session *session, int i, int position, const nvml_device *handles,
+static void open_device(nvml_session *session, int i, int position, const candidates *found,
                         const probe_scope_device *devices) {
     nvml_reader *reader = &session->reader[i];
     probe_gpu_device *out = &session->snapshot.device[i];
     const nvml_mig_instance *instance = nvml_mig_at(&session->mig, position);
     int whole = instance == NULL ? position : instance->parent;
-    nvml_device handle = instance == NULL ? handles[whole] : instance->handle;
+    nvml_device handle = instance == NULL ? found->handle[whole] : instance->handle;
     if (instance != NULL) {
         nvml_mig_describe(instance, &session->api, devices[whole].uuid, out);
     }
     nvml_reader_open(reader, &session->api, handle, devices[whole].index, out);
-    reader->parent = instance == NULL ? NULL : handles[whole];
+    reader->parent = instance == NULL ? NULL : found->handle[whole];
     reader->clock_ns = session->config.clock_ns;
-    reader->rates_reach_ns = 2 * session->config.interval_ns;
+    reader->interval_ns = session->config.interval_ns;
     nvml_reader_memory_open(reader, host_bytes(session->config.proc_root));
     if (instance != NULL) {
         nvml_sharing_add(&session->sharing,
@@ -88,8 +114,20 @@ static void open_device(nvml_session *session, int i, int position, const nvml_d
     }
 }
 
-/* visible: devices that the driver shows. chose_any: before divided devices were replaced. */
-static void say_choice(nvml_session *session, const probe_scope *scope, int visible,
+/* Why there is no device; NULL: it is said already. chose_any: before divided devices were
+ * replaced.
+ */
+static const char *why_none(const candidates *found, const probe_scope *scope, bool chose_any) {
+    if (found->count == 0) {
+        return "the driver shows no device here";
+    }
+    if (chose_any) {
+        return "the device is divided (MIG), but into no instance that can be used here";
+    }
+    return scope->ambiguous ? NULL : "CUDA_VISIBLE_DEVICES hides every device";
+}
+
+static void say_choice(nvml_session *session, const probe_scope *scope, const candidates *found,
                        bool chose_any) {
     probe_gpu_snapshot *snapshot = &session->snapshot;
     snapshot->gpus = scope->gpus;
@@ -101,40 +139,50 @@ static void say_choice(nvml_session *session, const probe_scope *scope, int visi
     } else if (scope->reason != NULL) {
         nvml_note(snapshot, scope->reason, scope->detail);
     } else if (scope->count == 0) {
-        nvml_note(snapshot,
-                  visible == 0 ? "the driver shows no device here"
-                  : chose_any
-                      ? "the device is divided (MIG), but into no instance that can be used here"
-                      : "CUDA_VISIBLE_DEVICES hides every device",
-                  "");
+        const char *why = why_none(found, scope, chose_any);
+        if (why != NULL) {
+            nvml_note(snapshot, why, "");
+        }
     }
 }
 
-void nvml_choose_devices(nvml_session *session) {
-    nvml_device handles[PROBE_GPU_MAX];
-    char names[PROBE_GPU_MAX][NVML_NAME_SIZE], uuids[PROBE_GPU_MAX][NVML_UUID_SIZE];
+static void open_chosen(nvml_session *session, const probe_scope *scope, const candidates *found,
+                        const probe_scope_device *devices) {
+    nvml_sharing_open(&session->sharing, &session->snapshot, session->config.proc_root,
+                      session->config.task);
+    session->sharing.order_doubtful = scope->order_doubtful;
+    for (int i = 0; i < scope->count; i++) {
+        open_device(session, i, scope->chosen[i], found, devices);
+    }
+    for (int i = 0; i < found->count; i++) {
+        if (found->handle[i] != NULL && !session->mig.divided[i]) {
+            nvml_sharing_add(&session->sharing, &(nvml_users){.handle = found->handle[i],
+                                                              .index = devices[i].index,
+                                                              .place = place_of(scope, i)});
+        }
+    }
+}
+
+bool nvml_choose_devices(nvml_session *session, bool last_try) {
+    candidates found = {0};
     probe_scope_device devices[PROBE_SCOPE_MAX];
-    int count = enumerate(session, handles, names, uuids, devices);
+    if (!enumerate(session, &found, devices)) {
+        return last_try || !found.unsure;
+    }
     nvml_mig_list *mig = &session->mig;
-    nvml_mig_find(mig, &session->api, handles, (const char(*)[NVML_UUID_SIZE])uuids, count);
+    *mig = (nvml_mig_list){0};
+    nvml_mig_find(mig, &session->api, found.handle, (const char(*)[NVML_UUID_SIZE])found.uuid,
+                  found.count);
+    if ((found.unsure || mig->unsure) && !last_try) {
+        return false;
+    }
     const probe_gpu_request request = probe_gpu_request_read(session->config.gpus);
     probe_scope scope = probe_gpu_request_resolve(&request, devices, nvml_mig_append(mig, devices));
     bool chose_any = scope.count > 0;
     if (nvml_mig_expand(mig, &scope) > 0) {
         nvml_note(&session->snapshot, "more than 16 devices: the others are not measured", "");
     }
-    say_choice(session, &scope, count, chose_any);
-    nvml_sharing_open(&session->sharing, &session->snapshot, session->config.proc_root,
-                      session->config.task);
-    session->sharing.order_doubtful = scope.order_doubtful;
-    for (int i = 0; i < scope.count; i++) {
-        open_device(session, i, scope.chosen[i], handles, devices);
-    }
-    for (int i = 0; i < count; i++) {
-        if (!mig->divided[i]) {
-            nvml_sharing_add(&session->sharing, &(nvml_users){.handle = handles[i],
-                                                              .index = devices[i].index,
-                                                              .place = place_of(&scope, i)});
-        }
-    }
+    say_choice(session, &scope, &found, chose_any);
+    open_chosen(session, &scope, &found, devices);
+    return true;
 }

@@ -5,7 +5,8 @@
 #include "nvml_session.h"
 
 /* Opens a reader for each of the task's devices and notes what is to be said of the choice. NVML is
- * initialised. */
-void nvml_choose_devices(nvml_session *session);
+ * initialised. False: an answer failed that may come at another try, so nothing was chosen; the
+ * last try makes do with what there is. */
+bool nvml_choose_devices(nvml_session *session, bool last_try);
 
 #endif

@@ -21,22 +21,36 @@ void nvml_reader_open(nvml_reader *reader, const nvml_api *api, nvml_device hand
     nvml_rings_open(reader, api);
 }
 
-/* The ladder: a rung that the driver does not have for this device (NVML_FEATURE_ABSENT) leaves the
- * reading to the next one. */
+/* Rates, and again the ring when they show that a device whose ring was dry has begun to work. */
+static nvml_class read_rates(nvml_reader *reader, const nvml_api *api, int64_t now_ns,
+                             probe_union *u, int64_t *known_ns) {
+    int64_t told_ns = reader->gpu_ring.previous_ns; /* by a ring that has ended since */
+    if (reader->previous_rates_ns < told_ns) {
+        reader->previous_rates_ns = told_ns;
+    }
+    if (!nvml_rung_rests(&reader->rates_rung, now_ns) && nvml_rates_ask(reader, api) == NVML_OK &&
+        reader->rates.pct.gpu > 0 && nvml_rings_wake(reader)) {
+        nvml_class result = nvml_rings_read(reader, api, now_ns, u, known_ns);
+        if (result != NVML_FEATURE_ABSENT) {
+            return result;
+        }
+    }
+    *known_ns = now_ns;
+    return nvml_rates_read(reader, api, now_ns, u);
+}
+
+/* The ladder: a rung that the driver does not have for this device, or that fails
+ * (NVML_FEATURE_ABSENT), leaves the reading to the next one. */
 nvml_class nvml_reader_utilization(nvml_reader *reader, const nvml_api *api, int64_t now_ns,
                                    probe_union *u, int64_t *known_ns) {
+    reader->rates.asked = false;
     nvml_follow_clock(reader, now_ns);
     nvml_class result = nvml_rings_read(reader, api, now_ns, u, known_ns);
     if (result == NVML_FEATURE_ABSENT) {
         result = nvml_gpm_read(reader, api, now_ns, u, known_ns);
     }
     if (result == NVML_FEATURE_ABSENT) {
-        int64_t told_ns = reader->gpu_ring.previous_ns; /* by a ring that has ended since */
-        if (reader->previous_rates_ns < told_ns) {
-            reader->previous_rates_ns = told_ns;
-        }
-        *known_ns = now_ns;
-        result = nvml_rates_read(reader, api, now_ns, u);
+        result = read_rates(reader, api, now_ns, u, known_ns);
     }
     return result;
 }

@@ -1,6 +1,6 @@
 #include "nvml_events.h"
 
-enum { EVENTS_PER_POLL = 64 };
+#include <string.h>
 
 void *nvml_events_open(const nvml_api *api, nvml_reader *readers, int count) {
     void *set = NULL;
@@ -20,23 +20,51 @@ void *nvml_events_open(const nvml_api *api, nvml_reader *readers, int count) {
     return any ? set : NULL;
 }
 
+static bool is_known(const probe_xid *xids, int count, uint64_t number) {
+    for (int i = 0; i < count; i++) {
+        if (xids[i].number == number) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The place is full, and its last entry, the newest so far, makes room. It stays, where it is the
+ * first of its number, at the cost of one that repeats an earlier one. */
+static void keep_newest(probe_xid *xids) {
+    const int last = PROBE_XIDS_MAX - 1;
+    if (is_known(xids, last, xids[last].number)) {
+        return;
+    }
+    for (int i = last - 1; i > 0; i--) {
+        if (is_known(xids, i, xids[i].number)) {
+            memmove(xids + i, xids + i + 1, (size_t)(last - i) * sizeof *xids);
+            return;
+        }
+    }
+}
+
 static void take(const nvml_event_data *event, probe_gpu_health *out, int64_t now_ns) {
     if ((event->type & NVML_EVENT_ECC_DBE) != 0) {
+        if (out->double_bit_events < PROBE_ECC_EVENTS_MAX) {
+            out->double_bit_ns[out->double_bit_events] = now_ns;
+        }
         out->double_bit_events++;
     }
     if ((event->type & NVML_EVENT_XID) != 0) {
-        if (out->xids < PROBE_XIDS_MAX) {
-            out->xid[out->xids] = (probe_xid){.number = event->data, .read_ns = now_ns};
+        if (out->xids >= PROBE_XIDS_MAX) {
+            keep_newest(out->xid);
         }
+        uint32_t place = out->xids < PROBE_XIDS_MAX ? out->xids : PROBE_XIDS_MAX - 1;
+        out->xid[place] = (probe_xid){.number = event->data, .read_ns = now_ns};
         out->xids++;
     }
 }
 
 void nvml_events_poll(const nvml_api *api, void *set, nvml_reader *readers, int count,
-                      int64_t now_ns) {
+                      int64_t now_ns, int most) {
     nvml_event_data event = {0};
-    for (int n = 0;
-         n < EVENTS_PER_POLL && set != NULL && api->event_wait(set, &event, 0) == NVML_OK; n++) {
+    for (int n = 0; n < most && set != NULL && api->event_wait(set, &event, 0) == NVML_OK; n++) {
         for (int i = 0; i < count; i++) {
             if (readers[i].handle == event.device && readers[i].out->health.events_valid) {
                 take(&event, &readers[i].out->health, now_ns);

@@ -10,10 +10,6 @@ static const int64_t spacing_min_ns = 100 * PROBE_NS_PER_MS;
  */
 static const int64_t activity_min_ns = 2 * PROBE_NS_PER_S, activity_max_ns = 5 * PROBE_NS_PER_S;
 
-/* A device that never answered so often in a row is taken for one without GPM, so that the next
- * source has its turn. */
-enum { FAILURES_MAX = 3 };
-
 /* The metrics: graphics utilization, then those of probe_activity. */
 enum { METRIC_UTILIZATION = PROBE_ACTIVITIES, METRICS };
 static const unsigned int metric_id[METRICS] = {
@@ -28,25 +24,22 @@ static bool refused(const nvml_gpm *gpm, int metric) {
     return (gpm->refused >> metric & 1U) != 0;
 }
 
-/* Notes what a code means for GPM as a whole. Without permission there will be none later. */
-static nvml_class judge(nvml_gpm *gpm, nvml_return code) {
-    nvml_class result = code == NVML_E_NO_PERMISSION ? NVML_FEATURE_ABSENT : nvml_classify(code);
-    gpm->failures = result == NVML_GOOD ? 0 : gpm->failures + 1;
-    if (result == NVML_TRANSIENT && !gpm->has_previous && gpm->failures >= FAILURES_MAX) {
-        result = NVML_FEATURE_ABSENT;
-    }
-    gpm->absent = gpm->absent || result == NVML_FEATURE_ABSENT;
+/* Notes what a code means for GPM as a whole. While it rests, the other rungs tell: no difference
+ * goes back beyond. */
+static nvml_class judge(nvml_gpm *gpm, nvml_return code, int64_t now_ns) {
+    nvml_class result = nvml_rung_judge(&gpm->rung, code, now_ns);
+    gpm->has_previous = gpm->has_previous && result != NVML_FEATURE_ABSENT;
     return result;
 }
 
 /* Asks whether the device has GPM, and for both samples: once. An instance has what its parent has.
  */
-static nvml_class begin(nvml_reader *reader, const nvml_api *api) {
+static nvml_class begin(nvml_reader *reader, const nvml_api *api, int64_t now_ns) {
     nvml_gpm *gpm = &reader->gpm;
     nvml_gpm_support support = {.version = NVML_GPM_VERSION};
-    if (gpm->absent || api->gpm_support == NULL || api->gpm_alloc == NULL ||
-        api->gpm_sample == NULL || api->gpm_metrics == NULL) {
-        gpm->absent = true;
+    gpm->rung.absent = gpm->rung.absent || api->gpm_support == NULL || api->gpm_alloc == NULL ||
+                       api->gpm_sample == NULL || api->gpm_metrics == NULL;
+    if (nvml_rung_rests(&gpm->rung, now_ns)) {
         return NVML_FEATURE_ABSENT;
     }
     if (gpm->ready) {
@@ -63,10 +56,8 @@ static nvml_class begin(nvml_reader *reader, const nvml_api *api) {
     for (int i = 0; i < 2 && code == NVML_OK; i++) {
         code = gpm->sample[i] != NULL ? NVML_OK : api->gpm_alloc(&gpm->sample[i]);
     }
-    nvml_class result = judge(gpm, code);
-    gpm->ready = result == NVML_GOOD;
-    reader->out->activity.supported = gpm->ready;
-    return result;
+    gpm->ready = reader->out->activity.supported = code == NVML_OK;
+    return gpm->ready ? NVML_GOOD : judge(gpm, code, now_ns);
 }
 
 /* Reads the counters. Of an instance by its GPU instance, as documented; where the driver lacks
@@ -88,9 +79,10 @@ static nvml_return take(nvml_reader *reader, const nvml_api *api, void *sample) 
 static void add(nvml_reader *reader, int metric, int64_t from_ns, int64_t to_ns, double pct,
                 const nvml_sink *utilization) {
     if (metric == METRIC_UTILIZATION) {
-        /* The ring told of the time up to its last entry. */
-        int64_t told_ns = reader->gpu_ring.previous_ns;
+        int64_t told_ns = reader->gpu_ring.previous_ns; /* by its last entry, or by rates */
+        told_ns = told_ns > reader->previous_rates_ns ? told_ns : reader->previous_rates_ns;
         nvml_sink_add(utilization, from_ns > told_ns ? from_ns : told_ns, to_ns, pct);
+        reader->previous_rates_ns = to_ns;
         return;
     }
     probe_activity_sum *sum = &reader->out->activity.of[metric];
@@ -120,7 +112,7 @@ static nvml_class difference(nvml_reader *reader, const nvml_api *api, int64_t n
     if (request.count == 0) {
         return NVML_FEATURE_ABSENT;
     }
-    nvml_class result = judge(gpm, api->gpm_metrics(&request));
+    nvml_class result = judge(gpm, api->gpm_metrics(&request), now_ns);
     for (unsigned int i = 0; i < request.count && result == NVML_GOOD; i++) {
         const nvml_gpm_metric *got = &request.metrics[i];
         if (nvml_classify(got->rc) == NVML_FEATURE_ABSENT) {
@@ -138,19 +130,19 @@ static nvml_class difference(nvml_reader *reader, const nvml_api *api, int64_t n
 static nvml_class advance(nvml_reader *reader, const nvml_api *api, int64_t now_ns,
                           const nvml_sink *utilization) {
     nvml_gpm *gpm = &reader->gpm;
-    nvml_class result = begin(reader, api);
+    nvml_class result = begin(reader, api, now_ns);
     if (result != NVML_GOOD || (gpm->has_previous && now_ns - gpm->previous_ns < spacing_min_ns)) {
         return result;
     }
-    result = judge(gpm, take(reader, api, gpm->sample[1 - gpm->previous]));
-    if (result != NVML_GOOD) {
-        return result;
+    nvml_return code = take(reader, api, gpm->sample[1 - gpm->previous]);
+    if (code != NVML_OK) { /* a sample alone tells nothing: it does not make up for failures */
+        return judge(gpm, code, now_ns);
     }
     if (gpm->has_previous) {
         result = difference(reader, api, now_ns, utilization);
     }
     gpm->previous = 1 - gpm->previous;
-    gpm->has_previous = true;
+    gpm->has_previous = result != NVML_FEATURE_ABSENT;
     gpm->previous_ns = reader->out->activity.until_ns = now_ns;
     return result;
 }
@@ -164,6 +156,10 @@ nvml_class nvml_gpm_read(nvml_reader *reader, const nvml_api *api, int64_t now_n
         return NVML_FEATURE_ABSENT;
     }
     nvml_class result = advance(reader, api, now_ns, &gpu);
+    if (result == NVML_GOOD && gpm->rung.failures > 0) {
+        result =
+            NVML_FEATURE_ABSENT; /* the first sample after a rest: rates go on until the next */
+    }
     if (refused(gpm, METRIC_UTILIZATION) || result == NVML_FEATURE_ABSENT) {
         out->utilization_source =
             out->gpu.readings > 0 ? out->utilization_source : PROBE_UTILIZATION_NONE;
@@ -171,7 +167,7 @@ nvml_class nvml_gpm_read(nvml_reader *reader, const nvml_api *api, int64_t now_n
     }
     if (gpm->has_previous) {
         out->utilization_source = PROBE_UTILIZATION_GPM;
-        *known_ns = reader->previous_rates_ns = gpm->previous_ns;
+        *known_ns = gpm->previous_ns;
     }
     return result;
 }
@@ -184,7 +180,7 @@ void nvml_gpm_read_activity(nvml_reader *reader, const nvml_api *api, int64_t no
     for (int m = 0; m < PROBE_ACTIVITIES; m++) {
         any = any || !refused(gpm, m);
     }
-    if (any && !gpm->absent && reader->out->utilization_source != PROBE_UTILIZATION_GPM &&
+    if (any && !gpm->rung.absent && reader->out->utilization_source != PROBE_UTILIZATION_GPM &&
         (last || !gpm->has_previous || now_ns - gpm->previous_ns >= pause_ns)) {
         (void)advance(reader, api, now_ns, NULL); /* a device that is gone says so elsewhere */
     }

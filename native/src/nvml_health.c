@@ -20,10 +20,33 @@ static bool refused(const nvml_reader *reader, int question) {
     return (reader->health.refused >> question & 1U) != 0;
 }
 
-/* True: the driver answered. */
+static void miss(probe_gpu_health *out, int question) {
+    switch (question) {
+    case ASK_ENERGY:
+        out->energy_missed = true;
+        break;
+    case ASK_TEMPERATURE:
+    case ASK_TEMPERATURE_V:
+        out->temp_missed = true;
+        break;
+    case ASK_ECC_CORRECTED:
+        out->ecc_corrected_missed = true;
+        break;
+    case ASK_ECC_UNCORRECTED:
+        out->ecc_uncorrected_missed = true;
+        break;
+    default:
+        break;
+    }
+}
+
+/* True: the driver answered. Another failure than that it has no answer is noted. */
 static bool answered(nvml_reader *reader, int question, nvml_return code) {
+    probe_gpu_health *out = &reader->out->health;
     if (nvml_classify(code) == NVML_FEATURE_ABSENT) {
         reader->health.refused |= 1U << question;
+    } else if (code != NVML_OK) {
+        miss(out, question);
     }
     return code == NVML_OK;
 }
@@ -50,6 +73,10 @@ void nvml_health_begin(nvml_reader *reader, const nvml_api *api, int64_t now_ns)
     for (int type = NVML_ECC_CORRECTED; type <= NVML_ECC_UNCORRECTED; type++) {
         start->ecc_known[type] = read_ecc(reader, api, type, &start->ecc[type]);
     }
+    out->energy_missed = out->energy_missed || start->energy_known; /* until the end */
+    out->ecc_corrected_missed = out->ecc_corrected_missed || start->ecc_known[NVML_ECC_CORRECTED];
+    out->ecc_uncorrected_missed =
+        out->ecc_uncorrected_missed || start->ecc_known[NVML_ECC_UNCORRECTED];
     if (api->power_limit != NULL &&
         answered(reader, ASK_POWER_LIMIT, api->power_limit(reader->handle, &milliwatts))) {
         out->power_limit_valid = true;

@@ -1,5 +1,7 @@
 #include "nvml_mig.h"
 
+#include "nvml_classify.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -10,10 +12,15 @@ static int ask(nvml_return (*question)(nvml_device, unsigned int *), nvml_device
                                                                                       : -1;
 }
 
-static bool is_divided(const nvml_api *api, nvml_device handle) {
+static bool is_divided(nvml_mig_list *list, const nvml_api *api, nvml_device handle) {
     unsigned int current = 0, pending = 0;
-    return api->mig_mode != NULL && api->mig_max != NULL && api->mig_handle != NULL &&
-           api->mig_mode(handle, &current, &pending) == NVML_OK && current == 1;
+    if (handle == NULL || api->mig_mode == NULL || api->mig_max == NULL ||
+        api->mig_handle == NULL) {
+        return false;
+    }
+    nvml_return code = api->mig_mode(handle, &current, &pending);
+    list->unsure = list->unsure || nvml_classify(code) == NVML_TRANSIENT;
+    return code == NVML_OK && current == 1;
 }
 
 /* Indices may have gaps: the driver tells the most there can be, not those there are. */
@@ -42,7 +49,7 @@ void nvml_mig_find(nvml_mig_list *list, const nvml_api *api, const nvml_device *
                    const char (*uuids)[NVML_UUID_SIZE], int whole) {
     list->whole = whole;
     for (int i = 0; i < whole; i++) {
-        list->divided[i] = is_divided(api, handles[i]);
+        list->divided[i] = is_divided(list, api, handles[i]);
         if (list->divided[i]) {
             find_instances(list, api, handles[i], uuids[i], i);
         }
@@ -95,9 +102,13 @@ int nvml_mig_expand(const nvml_mig_list *list, probe_scope *scope) {
     for (int i = 0; i < scope->count; i++) {
         instances += scope->chosen[i] >= list->whole;
     }
-    if (instances > 1 && scope->gpus == PROBE_GPUS_ALL_VISIBLE && scope->reason == NULL) {
+    if (instances > 1 && scope->gpus != PROBE_GPUS_OPTION && scope->reason == NULL) {
         scope->ambiguous = true;
-        scope->reason = "all visible MIG instances were counted, of which a CUDA program uses one";
+        scope->reason = scope->gpus == PROBE_GPUS_ALL_VISIBLE
+                            ? "all visible MIG instances were counted, of which a CUDA program "
+                              "uses one"
+                            : "several MIG instances were counted, of which a CUDA program may use "
+                              "only the first";
     }
     int left_out = scope->count > PROBE_GPU_MAX ? scope->count - PROBE_GPU_MAX : 0;
     scope->count -= left_out;

@@ -18,13 +18,14 @@ typedef struct {
 
 /* Some 30 KiB: not for the stack. */
 typedef struct {
-    int whole; /* devices that the driver enumerates */
+    int whole;   /* devices that the driver enumerates */
+    bool unsure; /* a device did not say whether it is divided, but may at another try */
     bool divided[PROBE_GPU_MAX];
     int count;
     nvml_mig_instance instance[NVML_MIG_MAX];
 } nvml_mig_list;
 
-/* Finds the instances of the given devices. list: zeroed. */
+/* Finds the instances of the given devices, of which those that are shut are NULL. list: zeroed. */
 void nvml_mig_find(nvml_mig_list *list, const nvml_api *api, const nvml_device *handles,
                    const char (*uuids)[NVML_UUID_SIZE], int whole);
 

@@ -138,15 +138,14 @@ nvml_class nvml_processes_read(nvml_process_room *room, nvml_process_lists *list
     if (room->process == NULL && !make_room(room, CAPACITY_FIRST)) {
         return NVML_TRANSIENT;
     }
-    nvml_class result = NVML_FEATURE_ABSENT;
     for (int kind = 0; kind < kinds; kind++) {
         nvml_class one = read_kind(room, &lists->version[kind], api, device, kind);
-        if (one == NVML_DEVICE_GONE || one == NVML_LIBRARY_GONE) {
+        /* A driver may lack the lists of the other kinds, but without the compute processes nothing
+         * is known. */
+        bool lacks_other = one == NVML_FEATURE_ABSENT && kind != NVML_PROCESSES_COMPUTE;
+        if (one != NVML_GOOD && !lacks_other) {
             return one;
         }
-        if (one == NVML_TRANSIENT || (one == NVML_GOOD && result == NVML_FEATURE_ABSENT)) {
-            result = one;
-        }
     }
-    return result;
+    return NVML_GOOD;
 }

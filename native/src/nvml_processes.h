@@ -31,8 +31,8 @@ typedef struct {
 } nvml_process_room;
 
 /* Reads the lists of kinds kinds (NVML_PROCESSES_...), in their order; a list takes milliseconds.
- * NVML_FEATURE_ABSENT: the driver has none for this device. Otherwise another result than NVML_GOOD
- * leaves out some or all of them. */
+ * NVML_FEATURE_ABSENT: the driver has no list of this device's compute processes. With any result
+ * but NVML_GOOD the room is not to be used. */
 nvml_class nvml_processes_read(nvml_process_room *room, nvml_process_lists *lists,
                                const nvml_api *api, nvml_device device, int kinds);
 

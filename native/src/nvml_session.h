@@ -16,9 +16,9 @@
 #include <time.h>
 
 typedef struct {
-    const char *library;               /* NULL: the driver's own */
-    int64_t start_ns;                  /* of the task, CLOCK_MONOTONIC */
-    int64_t interval_ns;               /* between two readings of the gauges */
+    const char *library; /* NULL: the driver's own */
+    int64_t start_ns;    /* of the task, CLOCK_MONOTONIC */
+    int64_t interval_ns; /* between two readings of the gauges; less than 1 s is 1 s */
     int64_t (*clock_ns)(clockid_t id); /* CLOCK_MONOTONIC, CLOCK_REALTIME, CLOCK_BOOTTIME */
     unsigned int seed;                 /* of the jitter between polls */
     probe_gpu_page *page;              /* where what is read is shown at once; NULL: nowhere */
@@ -36,10 +36,12 @@ typedef struct {
     nvml_mig_list mig;
     nvml_sharing sharing;
     probe_union busy;
-    void *events; /* the driver's set; NULL: none */
-    int64_t next_gauges_ns, next_drain_ns, next_health_ns,
-        next_lists_ns; /* since the start of the task */
+    void *events;                                          /* the driver's set; NULL: none */
+    int64_t next_gauges_ns, next_health_ns, next_lists_ns; /* since the start of the task */
     bool health_begun;
+    bool starting, initialised; /* an answer at the start failed: it is asked for again */
+    int tries;
+    int64_t next_try_ns; /* since the start of the task */
     unsigned int random;
     bool stopped; /* the driver is gone */
 } nvml_session;

@@ -1,8 +1,11 @@
 #include "nvml_sharing.h"
 
 #include "nvml_accounting.h"
+#include "nvml_memory.h"
 
 #include <stdio.h>
+
+enum { LAST_KINDS = NVML_PROCESSES_COMPUTE + 1 };
 
 void nvml_users_add_own(nvml_users *users, pid_t pid) {
     users->several = users->several || (users->own != 0 && users->own != pid);
@@ -43,11 +46,13 @@ static void merge(probe_gpu_sharing *out, const group *own, const group *others)
 static void read_device(nvml_sharing *sharing, nvml_users *users, const nvml_api *api, int kinds,
                         probe_gpu_sharing *out) {
     nvml_process_room *room = &sharing->room;
-    if (nvml_processes_read(room, &users->lists, api, users->handle, kinds) != NVML_GOOD) {
-        out->incomplete = true;
+    nvml_class result = nvml_processes_read(room, &users->lists, api, users->handle, kinds);
+    if (result != NVML_GOOD) {
+        out->failed = out->failed || out->listed || result != NVML_FEATURE_ABSENT;
         return;
     }
     out->listed = true;
+    out->listed_last = kinds == LAST_KINDS;
     if (sharing->pids == PROBE_PIDS_FOREIGN) {
         return; /* a number of the host's may be that of anybody here */
     }
@@ -100,7 +105,7 @@ static void settle_order(nvml_sharing *sharing, probe_gpu_snapshot *snapshot, in
 
 void nvml_sharing_poll(nvml_sharing *sharing, const nvml_api *api, probe_gpu_snapshot *snapshot,
                        bool last) {
-    const int kinds = last ? NVML_PROCESSES_COMPUTE + 1 : NVML_PROCESS_KINDS;
+    const int kinds = last ? LAST_KINDS : NVML_PROCESS_KINDS;
     int elsewhere = -1;
     for (int i = 0; i < sharing->count; i++) {
         nvml_users *users = &sharing->users[i];
@@ -108,6 +113,10 @@ void nvml_sharing_poll(nvml_sharing *sharing, const nvml_api *api, probe_gpu_sna
             probe_gpu_device *device = &snapshot->device[users->place];
             if (!device->lost) {
                 read_device(sharing, users, api, kinds, &device->sharing);
+                if (!users->asked && !last && sharing->pids != PROBE_PIDS_FOREIGN) {
+                    nvml_reader_memory_settle_start(device);
+                }
+                users->asked = true;
             }
         } else if (sharing->order_doubtful) {
             probe_gpu_sharing other = {0};

@@ -14,6 +14,7 @@ typedef struct {
     nvml_process_lists lists;
     pid_t own; /* a process of the task's that was seen there; 0: none */
     bool several;
+    bool asked; /* for its processes */
 } nvml_users;
 
 typedef struct {

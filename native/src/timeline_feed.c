@@ -140,6 +140,11 @@ static void feed_activity(probe_timeline_feed *feed, int d, const probe_gpu_devi
     *before = device->activity;
 }
 
+static int64_t later(int64_t a_ns, int64_t b_ns) {
+    return a_ns > b_ns ? a_ns : b_ns;
+}
+
+/* The time of a hole between two readings stays empty. */
 static void feed_memory(probe_timeline_feed *feed, const probe_gpu_snapshot *snapshot) {
     double sum_mib = 0;
     int64_t newest_ns = 0;
@@ -149,11 +154,13 @@ static void feed_memory(probe_timeline_feed *feed, const probe_gpu_snapshot *sna
             continue;
         }
         double mib = (double)used->last_bytes / 1048576.0;
+        int64_t from_ns = later(feed->device[d].memory_ns, used->resumed_ns);
         probe_timeline_add(&feed->timeline, probe_timeline_device_lane(d, PROBE_TL_DEVICE_MEM_MIB),
-                           feed->device[d].memory_ns, used->last_ns, mib);
+                           from_ns, used->last_ns, mib);
         feed->device[d].memory_ns = used->last_ns;
         sum_mib += snapshot->device[d].lost ? 0 : mib;
-        newest_ns = used->last_ns > newest_ns ? used->last_ns : newest_ns;
+        newest_ns = later(newest_ns, used->last_ns);
+        feed->gpu_memory_ns = later(feed->gpu_memory_ns, used->resumed_ns);
     }
     if (newest_ns > feed->gpu_memory_ns) {
         probe_timeline_add(&feed->timeline, PROBE_TL_GPU_MEM_MIB, feed->gpu_memory_ns, newest_ns,

@@ -102,8 +102,9 @@ void probe_trace_write_gpu_device(probe_json *json, const probe_gpu_device *devi
     probe_trace_write_gpu_activity(json, &device->activity, realtime_ns);
     if (device->memory_source != PROBE_MEMORY_NONE) {
         probe_json_string(json, "memory_source", probe_memory_source_name(device));
+        probe_json_double(json, "mem_coverage", figures.mem_coverage);
     }
-    probe_trace_write_gpu_sharing(json, device, pids);
+    probe_trace_write_gpu_sharing(json, device, pids, realtime_ns);
     probe_trace_write_gpu_health(json, &device->health);
     if (figures.utilization_valid) {
         if (device->span.any_busy) {

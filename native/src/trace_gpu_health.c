@@ -53,10 +53,21 @@ static void write_memory_errors(probe_json *json, const probe_gpu_health *health
 static void write_events(probe_json *json, const probe_gpu_health *health) {
     uint32_t kept = health->xids < PROBE_XIDS_MAX ? health->xids : PROBE_XIDS_MAX;
     probe_json_uint(json, "double_bit_ecc_events", health->double_bit_events);
+    uint32_t timed = health->double_bit_events < PROBE_ECC_EVENTS_MAX ? health->double_bit_events
+                                                                      : PROBE_ECC_EVENTS_MAX;
+    probe_json_open_inline(json, "ecc_events", '[');
+    for (uint32_t i = 0; i < timed; i++) {
+        probe_json_open(json, NULL, '{');
+        probe_json_int(json, "at_ms", health->double_bit_ns[i] / PROBE_NS_PER_MS);
+        probe_json_close(json, '}');
+    }
+    probe_json_close(json, ']');
     probe_json_open_inline(json, "xids", '[');
     for (uint32_t i = 0; i < kept; i++) {
         probe_json_open(json, NULL, '{');
-        probe_json_uint(json, "xid", health->xid[i].number);
+        if (health->xid[i].number != PROBE_XID_UNKNOWN) {
+            probe_json_uint(json, "xid", health->xid[i].number);
+        }
         probe_json_int(json, "at_ms", health->xid[i].read_ns / PROBE_NS_PER_MS);
         probe_json_close(json, '}');
     }

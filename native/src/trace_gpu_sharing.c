@@ -1,6 +1,24 @@
 #include "trace_gpu_sharing.h"
 
+#include "trace_gpu_reason.h"
 #include <stddef.h>
+
+static const char list_failed[] = "the driver's lists of processes failed";
+static const char numbers_of_nobody[] =
+    "the driver lists processes by numbers that no process has here";
+
+/* Why it is not known that nobody else was there; NULL: it is known, or somebody was, or the driver
+ * lists nothing. */
+static const char *others_reason(const probe_gpu_device *device, probe_pid_view pids) {
+    const probe_gpu_sharing *sharing = &device->sharing;
+    if (!sharing->listed || pids == PROBE_PIDS_FOREIGN || sharing->others_peak > 0 ||
+        probe_gpu_sharing_certain(sharing)) {
+        return NULL;
+    }
+    return sharing->failed       ? list_failed
+           : sharing->incomplete ? numbers_of_nobody
+                                 : "the driver did not list the processes at the end";
+}
 
 const char *probe_own_memory_reason(const probe_gpu_device *device, probe_pid_view pids) {
     const probe_gpu_sharing *sharing = &device->sharing;
@@ -11,23 +29,18 @@ const char *probe_own_memory_reason(const probe_gpu_device *device, probe_pid_vi
         return "the driver does not tell the memory of single processes";
     }
     if (!sharing->listed) {
-        return "the driver lists no processes of this device";
+        return sharing->failed ? list_failed : "the driver lists no processes of this device";
     }
     if (pids == PROBE_PIDS_FOREIGN) {
         return "the driver or /proc numbers processes as another PID namespace does";
     }
     if (sharing->incomplete) {
-        return "the driver lists processes by numbers that no process has here";
+        return numbers_of_nobody;
+    }
+    if (sharing->failed) {
+        return list_failed;
     }
     return "no process of the task was on the device when the driver was asked";
-}
-
-/* Of a device that was there: why there is no utilization; NULL: nothing to explain. */
-static const char *utilization_reason(const probe_gpu_device *device) {
-    bool told = device->utilization_source != PROBE_UTILIZATION_NONE || device->lost;
-    return told || !device->mig.is_instance
-               ? NULL
-               : "the driver tells no utilization of MIG instances on this device";
 }
 
 const char *probe_memory_reason(const probe_gpu_device *device) {
@@ -42,24 +55,42 @@ const char *probe_memory_reason(const probe_gpu_device *device) {
     return device->used.any ? NULL : reasons[device->memory_absence];
 }
 
-static void write_absent(probe_json *json, const probe_gpu_device *device, probe_pid_view pids) {
-    const char *memory = probe_memory_reason(device);
-    const char *own = probe_own_memory_reason(device, pids);
-    const char *utilization = utilization_reason(device);
-    if (memory == NULL && own == NULL && utilization == NULL) {
-        return;
+/* A figure that the device has, without a reading. */
+static const char *health_reason(bool valid, bool missed) {
+    return valid || !missed ? NULL : "the driver gave no reading when it was due";
+}
+
+static void write_absent(probe_json *json, const probe_gpu_device *device, probe_pid_view pids,
+                         int64_t realtime_ns) {
+    const probe_gpu_health *health = &device->health;
+    const struct {
+        const char *key, *reason;
+    } all[] = {
+        {"pct", probe_utilization_reason(device, realtime_ns)},
+        {"sm_activity_pct", probe_activity_reason(device, realtime_ns)},
+        /* the size of an instance is known without a reading */
+        {device->mem_total_bytes > 0 ? "avg_mem" : "mem", probe_memory_reason(device)},
+        {"own_peak_mem_used", probe_own_memory_reason(device, pids)},
+        {"others", others_reason(device, pids)},
+        {"energy_mj", health_reason(health->energy_valid, health->energy_missed)},
+        {"peak_temp_c", health_reason(health->temp_valid, health->temp_missed)},
+        {"ecc_corrected", health_reason(health->ecc_corrected_valid, health->ecc_corrected_missed)},
+        {"ecc_uncorrected",
+         health_reason(health->ecc_uncorrected_valid, health->ecc_uncorrected_missed)},
+    };
+    bool any = false;
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        if (all[i].reason != NULL && !any) {
+            any = true;
+            probe_json_open(json, "absent", '{');
+        }
+        if (all[i].reason != NULL) {
+            probe_json_string(json, all[i].key, all[i].reason);
+        }
     }
-    probe_json_open(json, "absent", '{');
-    if (utilization != NULL) {
-        probe_json_string(json, "pct", utilization);
+    if (any) {
+        probe_json_close(json, '}');
     }
-    if (memory != NULL) { /* the size of an instance is known without a reading */
-        probe_json_string(json, device->mem_total_bytes > 0 ? "avg_mem" : "mem", memory);
-    }
-    if (own != NULL) {
-        probe_json_string(json, "own_peak_mem_used", own);
-    }
-    probe_json_close(json, '}');
 }
 
 static void write_others(probe_json *json, const probe_gpu_sharing *sharing) {
@@ -72,7 +103,7 @@ static void write_others(probe_json *json, const probe_gpu_sharing *sharing) {
 }
 
 void probe_trace_write_gpu_sharing(probe_json *json, const probe_gpu_device *device,
-                                   probe_pid_view pids) {
+                                   probe_pid_view pids, int64_t realtime_ns) {
     const probe_gpu_sharing *sharing = &device->sharing;
     if (device->accounted_peak_bytes > device->used.peak_bytes && device->used.any) {
         probe_json_string(json, "peak_mem_source", "nvml_accounting");
@@ -88,10 +119,10 @@ void probe_trace_write_gpu_sharing(probe_json *json, const probe_gpu_device *dev
         probe_json_string(json, "own_mem_source",
                           sharing->own_accounted ? "nvml_accounting" : "nvml_processes");
     }
-    if (sharing->listed && pids != PROBE_PIDS_FOREIGN) {
+    if (pids != PROBE_PIDS_FOREIGN && sharing->listed && others_reason(device, pids) == NULL) {
         write_others(json, sharing);
     }
-    write_absent(json, device, pids);
+    write_absent(json, device, pids, realtime_ns);
 }
 
 void probe_trace_write_gpu_shared(probe_json *json, const probe_gpu_snapshot *gpu) {
@@ -99,7 +130,7 @@ void probe_trace_write_gpu_shared(probe_json *json, const probe_gpu_snapshot *gp
     for (int i = 0; i < gpu->count; i++) {
         const probe_gpu_sharing *sharing = &gpu->device[i].sharing;
         shared = shared || sharing->others_peak > 0;
-        certain = certain && sharing->listed && !sharing->incomplete;
+        certain = certain && probe_gpu_sharing_certain(sharing);
     }
     if (shared || certain) { /* an empty list may be one of processes that are left out */
         probe_json_bool(json, "shared", shared);

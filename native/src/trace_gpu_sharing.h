@@ -11,9 +11,9 @@ const char *probe_own_memory_reason(const probe_gpu_device *device, probe_pid_vi
 /* Why no memory of the device was read; NULL: it was. */
 const char *probe_memory_reason(const probe_gpu_device *device);
 
-/* Into one device of the gpu block. */
+/* Into one device of the gpu block, with the reasons for figures that it lacks. */
 void probe_trace_write_gpu_sharing(probe_json *json, const probe_gpu_device *device,
-                                   probe_pid_view pids);
+                                   probe_pid_view pids, int64_t realtime_ns);
 
 /* Into probe.scope: whether others used the devices, if that can be told. */
 void probe_trace_write_gpu_shared(probe_json *json, const probe_gpu_snapshot *gpu);

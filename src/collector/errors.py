@@ -5,6 +5,7 @@ __all__ = [
     "CollectFailed",
     "CollectorError",
     "ExecutorFailed",
+    "FormatUnknown",
     "OutputRejected",
     "PlatformMisconfigured",
     "PlatformUnreached",
@@ -49,6 +50,10 @@ class PlatformUnreached(CollectorError):
 
 class BenchmarkInvalid(CollectorError):
     """A benchmark cannot be run as it was asked for; nothing has been run."""
+
+
+class FormatUnknown(CollectorError):
+    """A field, or a format of a field, that does not exist was asked for."""
 
 
 class OutputRejected(CollectorError):

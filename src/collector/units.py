@@ -6,6 +6,7 @@ they differ from each other on purpose (half-up on decimals, half-even on binary
 """
 
 import math
+import re
 import struct
 from decimal import ROUND_HALF_UP, Context, Decimal
 
@@ -16,14 +17,30 @@ __all__ = [
     "format_duration",
     "format_memory",
     "format_percent",
+    "parse_duration",
+    "parse_memory",
+    "parse_percent",
     "percent_from_tenths",
     "percent_of",
 ]
 
 _MEMORY_UNITS = ("B", "KB", "MB", "GB", "TB", "PB", "EB", "ZB")
 _BINARY_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+_FLOAT32 = struct.Struct("<f")
 _SECOND_MS = 1_000
 _MINUTE_MS = 60 * _SECOND_MS
+_HOUR_MS = 60 * _MINUTE_MS
+
+_PART = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*", re.ASCII)
+_CLOCK = re.compile(r"(\d+):(\d\d?):(\d\d?)", re.ASCII)
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGTPEZ]?)B?", re.ASCII | re.IGNORECASE)
+_PART_MS = {
+    **dict.fromkeys(("ms", "milli", "millis"), 1),
+    **dict.fromkeys(("s", "sec", "second", "seconds"), _SECOND_MS),
+    **dict.fromkeys(("m", "min", "minute", "minutes"), _MINUTE_MS),
+    **dict.fromkeys(("h", "hour", "hours"), _HOUR_MS),
+    **dict.fromkeys(("d", "day", "days"), 24 * _HOUR_MS),
+}
 
 
 def bytes_from_kib(kib: int) -> int:
@@ -46,7 +63,9 @@ def float32(value: float) -> float:
 
 def percent_from_tenths(tenths: float) -> float:
     """Convert tenths of a percent (`proc.pct_cpu`, `proc.pct_mem`) to percent."""
-    return float32(tenths / 10)
+    percent = tenths / 10
+    # Six digits, and so these, survive in a 32-bit float.
+    return percent if -1e6 < tenths < 1e6 and isinstance(tenths, int) else float32(percent)
 
 
 def percent_of(part: float, whole: float) -> float:
@@ -109,10 +128,50 @@ def format_percent(percent: float) -> str:
     return f"{Decimal(repr(narrow)).quantize(Decimal('0.1'), context=exact):f}%"
 
 
+def parse_duration(text: str) -> int:
+    """Read what `format_duration` writes, and Nextflow's other forms, as ms: `1h 2.5s`, `1:02:03`.
+
+    Raises:
+        ValueError: it is no duration.
+    """
+    text = text.strip()
+    if clock := _CLOCK.fullmatch(text):
+        hours, minutes, seconds = map(int, clock.groups())
+        return hours * _HOUR_MS + minutes * _MINUTE_MS + seconds * _SECOND_MS
+    parts = _PART.findall(text)
+    if not parts or _PART.sub("", text) or any(unit not in _PART_MS for _, unit in parts):
+        raise ValueError(f"{text!r} is no duration")
+    return int(sum(Decimal(number) * _PART_MS[unit] for number, unit in parts))
+
+
+def parse_memory(text: str) -> int:
+    """Read what `format_memory` writes, as bytes: `23.7 GB`, `1KB`, `0`.
+
+    Raises:
+        ValueError: it is no size.
+    """
+    size = _SIZE.fullmatch(text.strip())
+    if size is None:
+        raise ValueError(f"{text!r} is no size of memory")
+    return int(Decimal(size[1]) * 1024 ** ("", *"KMGTPEZ").index(size[2].upper()))
+
+
+def parse_percent(text: str) -> float:
+    """Read what `format_percent` writes: `104.5%`; the sign may be missing.
+
+    Raises:
+        ValueError: it is no finite number.
+    """
+    percent = float(text.strip().removesuffix("%"))
+    if not math.isfinite(percent):
+        raise ValueError(f"{text!r} is no percentage")
+    return percent
+
+
 def _narrow(value: float) -> float:
     """Return the double with the value of the nearest 32-bit float; infinity beyond its range."""
     try:
-        (narrow,) = struct.unpack("<f", struct.pack("<f", value))
+        (narrow,) = _FLOAT32.unpack(_FLOAT32.pack(value))
     except OverflowError:
         return math.copysign(math.inf, value)
     return float(narrow)

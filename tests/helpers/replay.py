@@ -81,21 +81,21 @@ class Replay:
         scenario_file = self.directory / "replay.txt"
         scenario_file.write_text(scenario)
         self.log.unlink(missing_ok=True)
-        options = [] if gpus is None else ["--gpus", gpus]
+        options = ["--duration", str(seconds), "--start", str(start_s)]
+        options += ["--interval", str(interval_ms)]
+        options += ["--timeline", str(self.directory / "timeline.json")]
+        options += [] if gpus is None else ["--gpus", gpus]
         if host is not None:
             proc = Path(tempfile.mkdtemp(dir=self.directory))
             host.write(proc)
             options += ["--proc", str(proc), "--task", str(TASK)]
         files = {"NVMLMOCK_SCENARIO": str(scenario_file), "NVMLMOCK_LOG": str(self.log)}
+        return self._result(options, files | variables)
+
+    def _result(self, options: list[str], variables: Mapping[str, str]) -> dict[str, Any]:
         done = subprocess.run(
-            [
-                *(self.executable, "--library", self.library),
-                *("--duration", str(seconds), "--start", str(start_s)),
-                *("--interval", str(interval_ms)),
-                *("--timeline", str(self.directory / "timeline.json")),
-                *options,
-            ],
-            env=os.environ | files | variables,
+            [self.executable, "--library", self.library, *options],
+            env={**os.environ, **variables},
             capture_output=True,
             text=True,
             timeout=60,

@@ -288,3 +288,23 @@ def test_a_helper_that_cannot_run_here(lonely: Wrapper, text: str, reason: str) 
     row = check(lonely)["gpu.helper"]
     assert row["reason"].endswith(reason.replace("HELPER", str(helper)))
     assert "glibc" in row["next_step"]
+
+
+@pytest.mark.parametrize(
+    ("rules", "source"),
+    [
+        ("fail nvmlDeviceGetSamples code=UNKNOWN", "nvml_utilization_rates"),
+        ("fail nvmlDeviceGetSamples code=NOT_FOUND", "nvml_utilization_rates"),
+        ("fail nvmlDeviceGetSamples code=NO_PERMISSION", "nvml_utilization_rates"),
+        ("fail nvml*Get*Samples code=TIMEOUT\nfail nvmlGpmMetricsGet code=UNKNOWN", None),
+    ],
+)
+def test_a_source_that_fails_is_none(
+    gpu_wrapper: Wrapper, scenario: Scenario, rules: str, source: str | None
+) -> None:
+    none = "fail nvmlDeviceGetUtilizationRates code=NO_PERMISSION\n" if source is None else ""
+    scenario(f"device 0 gpm={int(source is None)}\n{rules}\n{none}")
+    row = check(gpu_wrapper)["gpu.utilization@0"]
+    assert row["source"] == source
+    if source is None:
+        assert "permit" in row["reason"]

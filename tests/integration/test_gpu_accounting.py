@@ -1,10 +1,12 @@
 """Accounting mode, where it is on: peaks that no poll can see."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from helpers.replay import TASK, Host, Replay
+from helpers.wrapper import Wrapper
 
 OWN = Host(parents={11: TASK, 12: TASK, 21: 1})
 DEVICE = "driver accounting=1\ndevice 0 mem_mib=16384\nseries 0 mem 0 0 61 500 100 0\n"
@@ -81,9 +83,38 @@ def test_numbers_of_another_namespace_are_not_looked_up(replay: Replay) -> None:
 def test_an_accounting_call_that_fails_costs_its_figure_only(replay: Replay, call: str) -> None:
     broken = f"fail nvmlDeviceGetAccounting{call} code=UNKNOWN\n"
     [device] = gpu_of(replay, DEVICE + SPIKE + broken)["devices"]
-    # the process was also seen by polls: its number is known without the list
-    expected = 9000 if call == "Pids" else 400
-    assert device["own_peak_mem_used"] == expected
+    assert device["own_peak_mem_used"] == 400  # the polls'; without the list there may be others
+
+
+def test_a_process_that_has_ended_may_have_been_the_tasks(replay: Replay) -> None:
+    """Its memory may have come on top of the other one's, or not."""
+    ended = "proc 0 pid=99 t0=63 t1=68 mem_mib=9900\n"
+    [device] = gpu_of(replay, f"{DEVICE}{SPIKE}{ended}")["devices"]
+    assert (device["own_peak_mem_used"], device["own_mem_source"]) == (400, "nvml_processes")
+    assert "peak_mem_source" not in device
+    before = ended.replace("t0=63 t1=68", "t0=10 t1=20")
+    [device] = gpu_of(replay, f"{DEVICE}{SPIKE}{before}")["devices"]
+    assert (device["own_peak_mem_used"], device["own_mem_source"]) == (9000, "nvml_accounting")
+
+
+def test_a_peak_above_the_devices_memory_is_none(replay: Replay) -> None:
+    [device] = gpu_of(replay, DEVICE + SPIKE.replace("9000", "16385"))["devices"]
+    assert (device["own_peak_mem_used"], device["own_mem_source"]) == (400, "nvml_processes")
+    assert device["peak_mem_used"] == 500
+
+
+@pytest.mark.parametrize(("peak_mib", "with_time"), [(8192, False), (900, True)])
+def test_the_last_words_give_a_time_only_to_what_polls_saw(
+    gpu_wrapper: Wrapper, scenario: Callable[[str], None], peak_mib: int, with_time: bool
+) -> None:
+    scenario(
+        "driver accounting=1\ndevice 0 mem_mib=81920\nseries 0 mem 0 1000\n"
+        f"proc 0 pid=child mem_mib=900 peak_mib={peak_mib} peak_t=0.6\n"
+    )
+    done = gpu_wrapper.run("sh", "-c", "sleep 1.5; kill -KILL $$")
+    peak = "8.0" if not with_time else "1.0"
+    assert f"peak VRAM {peak} of 80.0 GiB" in done.stderr
+    assert ("80.0 GiB at 00:00:0" in done.stderr) is with_time
 
 
 def test_it_is_read_at_the_end_only(replay: Replay) -> None:

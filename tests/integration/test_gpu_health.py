@@ -103,8 +103,59 @@ def test_events_are_told_with_their_time(replay: Replay) -> None:
 def test_a_flood_of_events_is_counted(replay: Replay) -> None:
     flood = "".join(f"event 0 t={62 + n} type=xid data={n}\n" for n in range(40))
     device = device_of(replay, BUSY + flood)
-    assert [event["xid"] for event in device["xids"]] == list(range(16))
+    assert [event["xid"] for event in device["xids"]] == [*range(15), 39]  # and the newest
     assert device["further_xids"] == 24
+
+
+def test_a_flood_of_one_number_hides_no_other(replay: Replay) -> None:
+    """All of 240 events within 2.4 s are there in the end, and the one that explains a loss."""
+    numbers = [13] * 200 + [79] + [13] * 39
+    flood = "".join(f"event 0 t={70 + n / 100} type=xid data={x}\n" for n, x in enumerate(numbers))
+    device = device_of(replay, BUSY + flood, seconds=13)
+    assert {event["xid"] for event in device["xids"]} == {13, 79}
+    assert len(device["xids"]) + device["further_xids"] == 240
+
+
+def test_an_event_without_a_number_has_none(replay: Replay) -> None:
+    device = device_of(replay, f"{BUSY}event 0 t=71.2 type=xid data=999\n")
+    [event] = device["xids"]
+    assert set(event) == {"at_ms"}
+
+
+def test_memory_errors_have_their_time(replay: Replay) -> None:
+    errors = "".join(f"event 0 t={71 + n} type=ecc_dbe\n" for n in range(20))
+    device = device_of(replay, BUSY + errors)
+    assert device["double_bit_ecc_events"] == 20
+    assert len(device["ecc_events"]) == 16  # the first
+    assert 11_000 <= device["ecc_events"][0]["at_ms"] <= 17_000
+
+
+@pytest.mark.parametrize("call", ["1", "2", "1-"])
+@pytest.mark.parametrize(
+    ("function", "key"),
+    [
+        ("nvmlDeviceGetTotalEnergyConsumption", "energy_mj"),
+        ("nvmlDeviceGetTotalEccErrors", "ecc_corrected"),
+    ],
+)
+def test_a_counter_that_could_not_be_read_has_a_reason(
+    replay: Replay, function: str, key: str, call: str
+) -> None:
+    if key == "ecc_corrected":
+        call = call.replace("2", "3")  # two counters at each time
+    device = device_of(replay, f"{BUSY}fail {function} call={call} code=TIMEOUT\n")
+    assert key not in device
+    assert "no reading" in device["absent"][key]
+
+
+def test_a_temperature_that_could_not_be_read_has_a_reason(replay: Replay) -> None:
+    device = device_of(replay, f"{BUSY}fail nvmlDeviceGetTemperature* code=UNKNOWN\n")
+    assert "no reading" in device["absent"]["peak_temp_c"]
+
+
+def test_a_lost_device_says_why_its_energy_is_not_there(replay: Replay) -> None:
+    device = device_of(replay, f"{BUSY}lost 0 t=80\n")
+    assert {"energy_mj", "ecc_corrected", "ecc_uncorrected"} <= set(device["absent"])
 
 
 def test_a_loss_is_explained_at_once(replay: Replay) -> None:
@@ -125,8 +176,8 @@ def test_events_go_to_the_device_that_had_them(replay: Replay) -> None:
 @pytest.mark.parametrize(
     ("functions", "keys"),
     [
-        ("nvmlEventSetCreate", {"xids", "double_bit_ecc_events"}),
-        ("nvmlDeviceRegisterEvents", {"xids", "double_bit_ecc_events"}),
+        ("nvmlEventSetCreate", {"xids", "ecc_events", "double_bit_ecc_events"}),
+        ("nvmlDeviceRegisterEvents", {"xids", "ecc_events", "double_bit_ecc_events"}),
         ("nvmlDeviceGetTemperature*", {"peak_temp_c"}),
         ("nvmlDeviceGetClockInfo", {"min_sm_clock_mhz", "max_sm_clock_mhz"}),
         ("nvmlDeviceGetTotalEnergyConsumption", {"energy_mj", "avg_power_mw"}),

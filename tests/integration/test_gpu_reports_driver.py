@@ -115,6 +115,18 @@ def test_rows_59_60_61_a_hang_amid_the_task_is_told(
     ]
 
 
+def test_a_list_that_hangs_at_the_end_leaves_open_who_else_was_there(
+    gpu_wrapper: Wrapper, scenario: Scenario
+) -> None:
+    scenario(f"{BUSY}hang nvmlDeviceGet*RunningProcess* from=60.9\n")
+    _, trace = run_real(gpu_wrapper, "sleep 1.6")
+    assert trace["gpu"]["avg_mem"] == 4000
+    assert "shared" not in trace["probe"]["scope"]
+    [device] = trace["gpu"]["devices"]
+    assert "others" not in device
+    assert "at the end" in device["absent"]["others"]
+
+
 def test_rows_62_63_64_65_garbage_text_is_still_json(replay: Replay) -> None:
     """The reports are gpuopenanalytics/pynvml/issues/53 and wookayin/gpustat/issues/170.
 
@@ -129,20 +141,39 @@ def test_rows_62_63_64_65_garbage_text_is_still_json(replay: Replay) -> None:
 def test_row_66_the_longest_name_arrives_whole(replay: Replay) -> None:
     """See github.com/dask/distributed/pull/7563: as many bytes as there can be."""
     longest = "N" * 95
-    gpu = replay.run(BUSY.replace("name=A", f"name={longest}"), seconds=5)["gpu"]
-    assert gpu["name"] == gpu["devices"][0]["name"] == longest
+    named = BUSY.replace("name=A", f"name={longest}")
+    for endless in ("", "garbage endless 0\n"):  # with its end, and without
+        gpu = replay.run(named + endless, seconds=5, CUDA_VISIBLE_DEVICES="0")["gpu"]
+        assert gpu["name"] == gpu["devices"][0]["name"] == longest
 
 
+@pytest.mark.parametrize("linked", [False, True])
 def test_row_68_the_toolkits_stub_is_refused(
-    gpu_wrapper: Wrapper, mock_library: Path, tmp_path: Path
+    gpu_wrapper: Wrapper, mock_library: Path, tmp_path: Path, *, linked: bool
 ) -> None:
-    """See github.com/Syllo/nvtop/issues/225."""
-    stub = tmp_path / "lib64" / "stubs" / "libnvidia-ml.so.1"
+    """See github.com/Syllo/nvtop/issues/225. A link to it, as people lay it, is refused as well."""
+    stub = tmp_path / "lib64" / "stubs" / "libnvidia-ml.so"
     stub.parent.mkdir(parents=True)
     shutil.copy(mock_library, stub)
+    if linked:
+        link = tmp_path / "lib" / "libnvidia-ml.so.1"
+        link.parent.mkdir()
+        link.symlink_to(stub)
+        stub = link
     gpu_wrapper.run("sleep", "0.3", options=["--nvml-library", str(stub)])
     [note] = gpu_notes(gpu_wrapper.trace())
     assert "the CUDA toolkit's stub library" in note
+
+
+def test_a_directory_that_only_begins_like_the_stubs_is_none(
+    gpu_wrapper: Wrapper, scenario: Scenario, mock_library: Path, tmp_path: Path
+) -> None:
+    scenario(BUSY)
+    library = tmp_path / "stubs-of-mine" / "libnvidia-ml.so.1"
+    library.parent.mkdir()
+    shutil.copy(mock_library, library)
+    gpu_wrapper.run("sleep", "0.3", options=["--nvml-library", str(library)])
+    assert "gpu" in gpu_wrapper.trace()
 
 
 def test_row_69_a_library_that_crashes_is_not_the_tasks_end(

@@ -94,7 +94,7 @@ def test_row_10_memory_that_is_not_supported_is_absent_with_a_reason(replay: Rep
 @pytest.mark.parametrize(
     "line",
     [
-        "memory_v1=total_0 memory_v2=total_0 mem_mib=1000",
+        'name="NVIDIA GB10" memory_v1=total_0 memory_v2=total_0 mem_mib=1000',
         'name="NVIDIA GB10" mem_mib=122880',
         'name="Orin (nvgpu)" mem_mib=100000',
     ],
@@ -128,6 +128,9 @@ def test_row_13_no_figure_of_the_system_stands_in(replay: Replay) -> None:
     result = replay.run(NOT_SUPPORTED, seconds=60, host=Host(mem_total_kib=120 << 20))
     assert MEMORY_KEYS.isdisjoint(result["gpu"])
     assert "gpu.memory" not in result["probe"]["sources"]
+    [device] = result["gpu"]["devices"]
+    beside = {"own_peak_mem_used", "mem_used_at_start", "mem_coverage"}
+    assert (MEMORY_KEYS | beside).isdisjoint(device)
 
 
 def test_row_14_everything_else_of_such_a_device_is_there(replay: Replay) -> None:

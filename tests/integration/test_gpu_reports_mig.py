@@ -120,9 +120,9 @@ def test_memory_that_cannot_be_read_is_known_from_the_division(replay: Replay) -
         ("0", [0], "exact"),
         (PARENT.format(0), [0], "exact"),
         (UUID.format(0, 2), [2], "exact"),
-        (f"{UUID.format(0, 5)},{UUID.format(0, 2)}", [5, 2], "exact"),
+        (f"{UUID.format(0, 5)},{UUID.format(0, 2)}", [5, 2], "ambiguous"),
         (f"MIG-{PARENT.format(0)}/3/1", [2], "exact"),
-        (f"MIG-{PARENT.format(0)}/7/0,MIG-{PARENT.format(0)}/5/0", [0, 5], "exact"),
+        (f"MIG-{PARENT.format(0)}/7/0,MIG-{PARENT.format(0)}/5/0", [0, 5], "ambiguous"),
         ("", [], "exact"),
     ],
 )
@@ -135,6 +135,12 @@ def test_which_instances_are_the_tasks(
         result = replay.run(SPARSE, seconds=10, CUDA_VISIBLE_DEVICES=visible)
     assert uuids(result) == [UUID.format(0, index) for index in indices]
     assert result["probe"]["scope"]["confidence"] == confidence
+
+
+def test_the_option_takes_the_older_names_of_instances(replay: Replay) -> None:
+    result = replay.run(SPARSE, seconds=10, gpus=f"MIG-{PARENT.format(0)}/3/1")
+    assert uuids(result) == [UUID.format(0, 2)]
+    assert result["probe"]["scope"]["confidence"] == "exact"
 
 
 def test_processes_are_those_of_the_instance(replay: Replay) -> None:

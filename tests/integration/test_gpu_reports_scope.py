@@ -79,6 +79,12 @@ def test_row_40_unlike_devices_may_be_numbered_otherwise(replay: Replay) -> None
     assert "CUDA_DEVICE_ORDER" in notes[0]
 
 
+@pytest.mark.parametrize("visible", ["0,1", "1,0"])
+def test_of_all_devices_the_order_does_not_matter(replay: Replay, visible: str) -> None:
+    found, _, confidence, notes = choice(replay, MIXED, CUDA_VISIBLE_DEVICES=visible)
+    assert (sorted(found), confidence, notes) == ([0, 1], "exact", [])
+
+
 @pytest.mark.parametrize(
     ("order", "confidence"), [("FASTEST_FIRST", "ambiguous"), ("PCI_BUS_ID", "exact")]
 )

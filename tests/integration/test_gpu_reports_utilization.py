@@ -25,7 +25,7 @@ def test_row_23_dry_ring_counts_as_idle(replay: Replay) -> None:
 
 def test_row_24_stamps_since_boot_change_nothing(replay: Replay) -> None:
     """See github.com/polarsignals/gpu-metrics-agent/pull/36."""
-    load = "device 0\nseries 0 util 60 80 80 0\n"
+    load = "device 0\nseries 0 util 10 100 50 0 60 80 80 0\n"  # and work of before the task
     epoch, boot = (
         replay.run(f"driver clock={clock}\n{load}", seconds=40)["gpu"]
         for clock in ("epoch", "boot")
@@ -64,3 +64,4 @@ def test_row_57_polled_rates_do_not_fill_a_hang(replay: Replay) -> None:
     [device] = replay.run(BUSY + hang, seconds=60)["gpu"]["devices"]
     assert device["pct"] == 60
     assert 0.6 < device["coverage"] < 0.95
+    assert 0.6 < device["mem_coverage"] < 0.95

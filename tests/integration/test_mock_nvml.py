@@ -154,9 +154,14 @@ def test_time_stamps_are_in_the_clock_asked_for(mock: Mock, clock: str, now: int
 
 
 def test_an_idle_driver_may_have_no_samples(mock: Mock) -> None:
-    scenario = "driver dry_when_idle=1\ndevice 0\nseries 0 util 0 50 1 0\n"
     code = "error(nv.nvmlDeviceGetSamples, gpu, 1, 0)"
-    assert mock.ask(code, scenario, at_s=60) == "NVMLError_NotFound"
+    idle = "driver dry_when_idle=1\ndevice 0\nseries 0 util 0 0\n"
+    assert mock.ask(code, idle, at_s=60) == "NVMLError_NotFound"
+    was_busy = "driver dry_when_idle=1 period_ms=100\ndevice 0\nseries 0 util 0 50 1 0\n"
+    told = "[s.sampleValue.uiVal for s in nv.nvmlDeviceGetSamples(gpu, 1, 0)[1]]"
+    assert mock.ask(told, was_busy, at_s=60) == [50] * 10  # entries, however old
+    short = was_busy.replace("idle=1", "idle=1 ring=4")
+    assert mock.ask(told, short, at_s=60) == [50] * 4
 
 
 def test_energy_power_and_throttle_reasons(mock: Mock) -> None:

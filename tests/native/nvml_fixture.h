@@ -20,7 +20,7 @@ static struct {
     nvml_utilization rates;
     nvml_memory v1;
     nvml_memory_v2 v2;
-    int rates_calls;
+    int rates_calls, value_type;
 } driver;
 
 static inline nvml_return fake_samples(nvml_device device, int type, unsigned long long last_seen,
@@ -30,7 +30,7 @@ static inline nvml_return fake_samples(nvml_device device, int type, unsigned lo
     if (driver.samples_code != NVML_OK) {
         return driver.samples_code;
     }
-    *value_type = NVML_VALUE_UNSIGNED_INT;
+    *value_type = driver.value_type;
     if (out == NULL) {
         *count = driver.capacity;
         return NVML_OK;
@@ -91,11 +91,11 @@ static inline void begin(void) {
     busy = (probe_union){0};
     driver.capacity = ENTRIES_MAX;
     driver.samples_code = NVML_OK;
+    driver.value_type = NVML_VALUE_UNSIGNED_INT;
 }
 
 static inline void open_reader(void) {
     nvml_reader_open(&reader, &api, NULL, 0, &device);
-    reader.rates_reach_ns = 2 * PROBE_NS_PER_S;
 }
 
 static inline void entry(unsigned long long at_us, unsigned int pct) {

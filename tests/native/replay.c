@@ -50,18 +50,19 @@ static int64_t to_ns(const char *name, const char *text, double unit_ns) {
     return llround(value * unit_ns);
 }
 
+static const struct option known[] = {
+    {"library", required_argument, NULL, 'l'},
+    {"duration", required_argument, NULL, 'd'},
+    {"start", required_argument, NULL, 's'},
+    {"interval", required_argument, NULL, 'i'},
+    {"timeline", required_argument, NULL, 't'},
+    {"gpus", required_argument, NULL, 'g'},
+    {"proc", required_argument, NULL, 'p'},
+    {"task", required_argument, NULL, 'k'},
+    {NULL, 0, NULL, 0},
+};
+
 static replay_options parse(int argc, char **argv) {
-    static const struct option known[] = {
-        {"library", required_argument, NULL, 'l'},
-        {"duration", required_argument, NULL, 'd'},
-        {"start", required_argument, NULL, 's'},
-        {"interval", required_argument, NULL, 'i'},
-        {"timeline", required_argument, NULL, 't'},
-        {"gpus", required_argument, NULL, 'g'},
-        {"proc", required_argument, NULL, 'p'},
-        {"task", required_argument, NULL, 'k'},
-        {NULL, 0, NULL, 0},
-    };
     replay_options options = {
         .duration_ns = -1, .interval_ns = PROBE_NS_PER_S, .proc_root = "/proc"};
     int option;

@@ -8,7 +8,8 @@ static const uint64_t mib = 1048576;
 /* A device with constant readings over ten seconds. */
 static void fill(probe_gpu_device *device, uint32_t pct, uint32_t controller_pct,
                  uint64_t used_mib) {
-    *device = (probe_gpu_device){.mem_total_bytes = 16384 * mib};
+    *device = (probe_gpu_device){.mem_total_bytes = 16384 * mib,
+                                 .utilization_source = PROBE_UTILIZATION_SAMPLES};
     probe_utilization_add(&device->gpu, 0, 10 * second, pct);
     probe_utilization_add(&device->memory, 0, 10 * second, controller_pct);
     probe_gauge_add(&device->used, 0, used_mib * mib);
@@ -43,6 +44,7 @@ static void several_devices_are_one_value(void) {
     fill(&gpu.device[2], 1, 1, 500);
     probe_utilization_add(&gpu.device[0].gpu, 10 * second, 20 * second, 0);
     gpu.device[2].gpu = (probe_utilization){0}; /* not measurable on this one */
+    gpu.device[2].utilization_source = PROBE_UTILIZATION_NONE;
     gpu.busy_ns = 10 * second;
     gpu.peak_used_bytes = 8500 * mib; /* the peaks of the three did not coincide */
     probe_gpu_figures all;
@@ -55,6 +57,17 @@ static void several_devices_are_one_value(void) {
     CHECK_INT(all.peak_used_mib, 8500);
     CHECK_INT(all.controller_pct, 10); /* 31 / 3 */
     CHECK(all.coverage == 0.5);        /* the least covered one */
+}
+
+static void a_glimpse_of_one_device_lowers_the_coverage_of_all(void) {
+    static probe_gpu_snapshot gpu = {.count = 2};
+    fill(&gpu.device[0], 60, 20, 4000);
+    gpu.device[1].utilization_source = PROBE_UTILIZATION_SAMPLES;
+    probe_utilization_add(&gpu.device[1].gpu, 0, second / 10, 50); /* then it was lost */
+    probe_gpu_figures all;
+    probe_gpu_total_figures(&gpu, 10 * second, &all);
+    CHECK_INT(all.pct, 60);
+    CHECK(all.coverage == 0.01);
 }
 
 static void what_was_not_measured_is_not_valid(void) {
@@ -113,6 +126,7 @@ static void percent_is_rounded_half_up_and_mib_are_cut(void) {
 int main(void) {
     one_device_is_its_own_total();
     several_devices_are_one_value();
+    a_glimpse_of_one_device_lowers_the_coverage_of_all();
     what_was_not_measured_is_not_valid();
     a_glimpse_is_not_a_measurement();
     unused_is_what_was_seen_to_be_unused();

@@ -2,6 +2,8 @@
 #include "kinship.h"
 #include "proc_fixture.h"
 
+#include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { TASK = 100, NOBODY = 4200001 /* larger than any number that the kernel gives */ };
@@ -32,6 +34,25 @@ static void a_number_without_a_process_is_nobodys(void) {
     CHECK_INT(probe_kinship(root, NOBODY, TASK), PROBE_KIN_UNKNOWN);
     CHECK_INT(probe_kinship(root, 0, TASK), PROBE_KIN_UNKNOWN);
     CHECK_INT(probe_kinship(root, -5, TASK), PROBE_KIN_UNKNOWN);
+}
+
+/* As root every signal is permitted: a child gives that up, and then asks for process 1, which is
+ * hidden from it and root's. */
+static void a_hidden_process_of_another_user_is_a_stranger(void) {
+    enum { FOREIGN_USER = 54321 };
+    char nothing[] = "/tmp/kinship-XXXXXX";
+    CHECK(mkdtemp(nothing) != NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        if (getuid() == 0 && setuid(FOREIGN_USER) != 0) {
+            _exit(9);
+        }
+        _exit((int)probe_kinship(nothing, 1, TASK));
+    }
+    int status = -1;
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status));
+    CHECK_INT(WEXITSTATUS(status), PROBE_KIN_STRANGER);
+    CHECK_INT(rmdir(nothing), 0);
 }
 
 static void hidden_ancestors_are_not_the_tasks(void) {
@@ -76,6 +97,7 @@ int main(void) {
     the_task_is_the_process_and_its_descendants();
     everybody_else_is_a_stranger();
     a_number_without_a_process_is_nobodys();
+    a_hidden_process_of_another_user_is_a_stranger();
     hidden_ancestors_are_not_the_tasks();
     a_circle_ends();
     numbers_are_as_good_as_the_driver_and_the_namespace();

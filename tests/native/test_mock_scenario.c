@@ -165,7 +165,7 @@ static void messages_name_place_key_and_what_is_allowed(void) {
     check_refused("unload\n", "s.txt:1: t= is missing");
     check_refused("device 0\nproc 0 mem_mib=3\n", "s.txt:2: proc: pid= is missing");
     check_refused("garbage uuid 0\n",
-                  "s.txt:1: garbage uuid: allowed is driver, name, processes or records");
+                  "s.txt:1: garbage uuid: allowed is driver, endless, name, processes or records");
 }
 
 static void messages_about_series(void) {

@@ -50,7 +50,7 @@ static void a_dry_ring_is_filled_with_what_the_device_does_now(void) {
         entry(100000000000ULL + i * PERIOD_US, 100);
     }
     CHECK_INT(read_at(500), NVML_GOOD);
-    CHECK_INT(read_at(2500), NVML_TRANSIENT); /* nothing new for two seconds: idle */
+    CHECK_INT(read_at(2500), NVML_GOOD); /* nothing new for two seconds: idle */
     CHECK_INT(device.gpu.covered_ns, 2400 * PROBE_NS_PER_MS);
     CHECK_INT(device.gpu.busy_ns, 500 * PROBE_NS_PER_MS);
     driver.count = 0;
@@ -61,29 +61,119 @@ static void a_dry_ring_is_filled_with_what_the_device_does_now(void) {
     CHECK_INT(device.gpu.busy_ns, 600 * PROBE_NS_PER_MS);
 }
 
-static void a_ring_that_is_dry_from_the_start_is_an_idle_device(void) {
+static void a_ring_that_is_dry_from_the_start_leaves_it_to_rates(void) {
     begin();
     open_reader();
     CHECK_INT(read_at(20), NVML_TRANSIENT);
     CHECK_INT(driver.rates_calls, 0); /* entries may still come */
-    CHECK_INT(read_at(3000), NVML_TRANSIENT);
-    CHECK_INT(driver.rates_calls, 1); /* one for both rings */
-    CHECK(device.gpu.covered_ns >= 2500 * PROBE_NS_PER_MS);
-    CHECK(device.gpu.covered_ns <= 3000 * PROBE_NS_PER_MS);
+    for (int i = 1; i <= 3; i++) {
+        CHECK_INT(read_at(1100 * i), NVML_GOOD);
+        CHECK_INT(driver.rates_calls, i); /* one for both rings */
+    }
+    CHECK_INT(device.utilization_source, PROBE_UTILIZATION_RATES);
+    CHECK_INT(device.gpu.covered_ns, 3300 * PROBE_NS_PER_MS);
+    CHECK_INT(device.memory.covered_ns, 3300 * PROBE_NS_PER_MS);
     CHECK_INT(device.gpu.busy_ns, 0);
-    CHECK(device.memory.covered_ns > 0);
-    for (unsigned int i = 31; i <= 40; i++) {
+    for (unsigned int i = 36; i <= 40; i++) {
         entry(100000000000ULL + i * PERIOD_US, 70);
     }
+    driver.rates.gpu = 70; /* it works: the ring is asked before its time */
     CHECK_INT(read_at(4000), NVML_GOOD);
+    CHECK_INT(device.utilization_source, PROBE_UTILIZATION_SAMPLES);
     CHECK_INT(device.gpu.covered_ns, 4000 * PROBE_NS_PER_MS);
-    CHECK(device.gpu.busy_ns >= 1000 * PROBE_NS_PER_MS);
-    CHECK(device.gpu.busy_ns <= 1200 * PROBE_NS_PER_MS);
+    CHECK_INT(device.gpu.busy_ns, 500 * PROBE_NS_PER_MS);
     begin();
     driver.rates_code = NVML_E_NOT_SUPPORTED; /* nobody tells: nothing is known */
     open_reader();
-    CHECK_INT(read_at(3000), NVML_TRANSIENT);
+    CHECK_INT(read_at(3000), NVML_FEATURE_ABSENT);
     CHECK_INT(device.gpu.covered_ns, 0);
+    CHECK_INT(device.utilization_source, PROBE_UTILIZATION_NONE);
+}
+
+static void a_dry_ring_of_a_busy_device_is_not_believed(void) {
+    begin();
+    open_reader();
+    for (unsigned int i = 1; i <= 5; i++) {
+        entry(100000000000ULL + i * PERIOD_US, 100);
+    }
+    CHECK_INT(read_at(500), NVML_GOOD);
+    driver.rates.gpu = 40;
+    CHECK_INT(read_at(5500), NVML_GOOD);
+    CHECK_INT(device.utilization_source, PROBE_UTILIZATION_RATES);
+    CHECK_INT(device.gpu.covered_ns, 2500 * PROBE_NS_PER_MS); /* three seconds are not known */
+    driver.rates.gpu = 0;
+    CHECK_INT(read_at(7500), NVML_GOOD);
+    CHECK_INT(device.utilization_source, PROBE_UTILIZATION_RATES);
+    CHECK_INT(device.gpu.covered_ns, 4500 * PROBE_NS_PER_MS);
+    CHECK_INT(device.gpu.busy_ns, 2500 * PROBE_NS_PER_MS);
+}
+
+static void a_capacity_that_cannot_be_true_costs_no_memory(void) {
+    const unsigned int nonsense[] = {0, 4097, 4000000000U};
+    for (size_t i = 0; i < sizeof nonsense / sizeof nonsense[0]; i++) {
+        begin();
+        driver.capacity = nonsense[i];
+        open_reader();
+        CHECK_INT(reader.samples_size, 128);
+    }
+}
+
+/* Entries of a ring that holds five, drained every 2 s: the first hole only is unknown. */
+static void only_what_is_before_the_first_entry_is_lost(void) {
+    begin();
+    driver.capacity = 64; /* more than it holds */
+    open_reader();
+    for (unsigned int i = 1; i <= 5; i++) {
+        entry(100000000000ULL + i * PERIOD_US, 50);
+    }
+    CHECK_INT(read_at(500), NVML_GOOD);
+    driver.count = 0;
+    const unsigned int places[] = {16, 17, 23, 24, 25}; /* 6 to 15 are lost, 18 to 22 were idle */
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        entry(100000000000ULL + places[i] * PERIOD_US, 50);
+    }
+    (void)read_at(2500);
+    CHECK_INT(device.gpu.covered_ns, 1500 * PROBE_NS_PER_MS);
+    CHECK_INT(device.gpu.busy_ns, 1000 * PROBE_NS_PER_MS);
+}
+
+static void one_entry_does_not_stand_for_long(void) {
+    begin();
+    driver.capacity = 1;
+    open_reader();
+    entry(100000000000ULL + 5 * PERIOD_US, 100);
+    CHECK_INT(read_at(500), NVML_GOOD);
+    int64_t first_ns = device.gpu.covered_ns;
+    CHECK(first_ns <= PROBE_NS_PER_S / 5);
+    driver.entry[0].timestamp_us += 50 * PERIOD_US;
+    (void)read_at(5500);
+    CHECK(device.gpu.covered_ns <= 2 * PROBE_NS_PER_S / 5);
+}
+
+static void values_of_each_type_are_read(void) {
+    const struct {
+        int type;
+        nvml_sample sample;
+        uint32_t pct;
+    } cases[] = {
+        {NVML_VALUE_DOUBLE, {.value = {.d = 41.6}}, 42},
+        {NVML_VALUE_DOUBLE, {.value = {.d = -41.6}}, 0},
+        {NVML_VALUE_UNSIGNED_INT, {.value = {.ui = 43}}, 43},
+        {NVML_VALUE_UNSIGNED_LONG, {.value = {.ul = 44}}, 44},
+        {NVML_VALUE_UNSIGNED_LONG_LONG, {.value = {.ull = 45}}, 45},
+        {NVML_VALUE_SIGNED_LONG_LONG, {.value = {.sll = 46}}, 46},
+        {NVML_VALUE_SIGNED_LONG_LONG, {.value = {.sll = -46}}, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        begin();
+        driver.value_type = cases[i].type;
+        open_reader();
+        entry(100000000000ULL, 0);
+        driver.entry[driver.count] = cases[i].sample;
+        driver.entry[driver.count++].timestamp_us = 100000000000ULL + PERIOD_US;
+        CHECK_INT(read_at(100), NVML_GOOD);
+        CHECK_INT(device.gpu.peak_pct, cases[i].pct);
+    }
 }
 
 static void overwritten_entries_stay_unknown(void) {
@@ -141,30 +231,35 @@ static void memory_v1_serves_where_v2_fails_but_they_never_mix(void) {
     open_reader();
     driver.v2 = (nvml_memory_v2){.total = 1000, .used = 100, .reserved = 300};
     driver.v1 = (nvml_memory){.total = 1000, .used = 400};
-    CHECK_INT(nvml_reader_memory(&reader, &api, 0), NVML_GOOD);
+    CHECK_INT(nvml_reader_memory(&reader, &api, 0, false), NVML_GOOD);
     CHECK_INT(device.memory_source, PROBE_MEMORY_V2);
     CHECK_INT(device.used.last_bytes, 100);
     driver.v2_code = NVML_E_UNKNOWN;
-    CHECK_INT(nvml_reader_memory(&reader, &api, 1), NVML_TRANSIENT);
+    CHECK_INT(nvml_reader_memory(&reader, &api, 1, false), NVML_TRANSIENT);
     CHECK_INT(device.used.peak_bytes, 100);
     begin();
     open_reader();
     driver.v2_code = NVML_E_UNKNOWN; /* WSL: the symbol is there, the call fails */
     driver.v1 = (nvml_memory){.total = 1000, .used = 400};
-    CHECK_INT(nvml_reader_memory(&reader, &api, 0), NVML_GOOD);
+    CHECK_INT(nvml_reader_memory(&reader, &api, 0, false), NVML_TRANSIENT);
+    CHECK_INT(nvml_reader_memory(&reader, &api, 0, false), NVML_TRANSIENT);
+    CHECK_INT(nvml_reader_memory(&reader, &api, 0, false), NVML_GOOD);
     CHECK_INT(device.memory_source, PROBE_MEMORY_V1);
     driver.v2_code = NVML_OK;
     driver.v1.used = 500;
-    CHECK_INT(nvml_reader_memory(&reader, &api, 1), NVML_GOOD);
+    CHECK_INT(nvml_reader_memory(&reader, &api, 1, false), NVML_GOOD);
     CHECK_INT(device.used.peak_bytes, 500);
 }
 
 static void a_total_of_zero_is_no_measurement(void) {
     begin();
     open_reader();
-    driver.v2 = (nvml_memory_v2){.total = 0, .used = 7}; /* unified memory */
-    CHECK_INT(nvml_reader_memory(&reader, &api, 0), NVML_GOOD);
+    driver.v2 = (nvml_memory_v2){.total = 0, .used = 7};
+    CHECK_INT(nvml_reader_memory(&reader, &api, 0, false), NVML_GOOD);
     CHECK(!device.used.any);
+    CHECK_INT(device.memory_absence, PROBE_MEMORY_NONSENSE);
+    reader.shared_memory_bytes = 1000; /* an integrated device */
+    CHECK_INT(nvml_reader_memory(&reader, &api, 0, false), NVML_GOOD);
     CHECK_INT(device.memory_absence, PROBE_MEMORY_UNIFIED);
 }
 
@@ -173,11 +268,11 @@ static void more_in_use_than_there_is_is_no_measurement(void) {
     open_reader();
     driver.v2 = (nvml_memory_v2){.total = 10, .used = 70}; /* an interposer's arithmetic */
     driver.v1 = (nvml_memory){.total = 10, .used = 70};
-    CHECK_INT(nvml_reader_memory(&reader, &api, 0), NVML_GOOD);
+    CHECK_INT(nvml_reader_memory(&reader, &api, 0, false), NVML_GOOD);
     CHECK(!device.used.any);
     CHECK_INT(device.memory_absence, PROBE_MEMORY_NONSENSE);
     driver.v1.used = 7;
-    CHECK_INT(nvml_reader_memory(&reader, &api, 1), NVML_GOOD);
+    CHECK_INT(nvml_reader_memory(&reader, &api, 1, false), NVML_GOOD);
     CHECK_INT(device.used.last_bytes, 7);
     CHECK_INT(device.memory_source, PROBE_MEMORY_V1);
 }
@@ -203,7 +298,12 @@ int main(void) {
     history_from_before_the_task_is_dropped();
     the_drivers_clock_is_recognised();
     a_dry_ring_is_filled_with_what_the_device_does_now();
-    a_ring_that_is_dry_from_the_start_is_an_idle_device();
+    a_ring_that_is_dry_from_the_start_leaves_it_to_rates();
+    a_dry_ring_of_a_busy_device_is_not_believed();
+    a_capacity_that_cannot_be_true_costs_no_memory();
+    only_what_is_before_the_first_entry_is_lost();
+    one_entry_does_not_stand_for_long();
+    values_of_each_type_are_read();
     overwritten_entries_stay_unknown();
     impossible_percentages_are_clamped();
     without_a_ring_rates_are_polled_and_without_rates_nothing();

@@ -102,7 +102,6 @@ static void begin(void) {
     device = (probe_gpu_device){0};
     busy = (probe_union){0};
     nvml_reader_open(&reader, &api, &instance_handle, 0, &device);
-    reader.rates_reach_ns = 10 * PROBE_NS_PER_S;
 }
 
 static void begin_instance(void) {
@@ -153,13 +152,14 @@ static void counters_bridge_a_reading_that_failed(void) {
     begin();
     driver.pct[0] = 50;
     (void)read_at(0, NVML_GOOD);
+    (void)read_at(1000, NVML_GOOD);
     driver.sample_code = NVML_E_TIMEOUT;
-    for (int i = 1; i < 8; i++) {
-        CHECK_INT(read_at(1000 * i, NVML_TRANSIENT), 0);
+    for (int i = 2; i < 4; i++) {
+        CHECK_INT(read_at(1000 * i, NVML_TRANSIENT), 1000);
     }
     driver.sample_code = NVML_OK;
     CHECK_INT(read_at(8000, NVML_GOOD), 8000);
-    CHECK_INT(driver.asked_ms, 8000);
+    CHECK_INT(driver.asked_ms, 7000);
     CHECK_INT(device.gpu.covered_ns, 8000 * PROBE_NS_PER_MS);
 }
 
@@ -167,12 +167,13 @@ static void a_difference_that_fails_begins_anew(void) {
     begin();
     driver.pct[0] = 50;
     (void)read_at(0, NVML_GOOD);
+    (void)read_at(500, NVML_GOOD);
     driver.metrics_code = NVML_E_INVALID_ARGUMENT;
     (void)read_at(1000, NVML_TRANSIENT);
     driver.metrics_code = NVML_OK;
     CHECK_INT(read_at(3000, NVML_GOOD), 3000);
     CHECK_INT(driver.asked_ms, 2000); /* not from the sample of before */
-    CHECK_INT(device.gpu.covered_ns, 2000 * PROBE_NS_PER_MS);
+    CHECK_INT(device.gpu.covered_ns, 2500 * PROBE_NS_PER_MS);
 }
 
 static void nonsense_is_no_reading(void) {
@@ -246,13 +247,44 @@ static void a_device_without_the_metric_is_polled_from_then_on(void) {
     CHECK_INT(driver.metrics_calls, 2); /* the other metrics go on */
 }
 
-static void a_driver_that_never_answers_is_given_up(void) {
+static void a_driver_that_does_not_answer_is_asked_rarely(void) {
     begin();
     driver.support_code = NVML_E_UNKNOWN;
-    (void)read_at(0, NVML_TRANSIENT);
-    (void)read_at(500, NVML_TRANSIENT);
-    (void)read_at(1000, NVML_GOOD);
+    for (int s = 0; s < 300; s++) {
+        (void)read_at(1000 * s, NVML_GOOD);
+    }
     CHECK_INT(device.utilization_source, PROBE_UTILIZATION_RATES);
+    CHECK(driver.support_calls >= 5 && driver.support_calls <= 12);
+}
+
+static void a_difference_that_ends_leaves_it_to_rates_until_it_is_back(void) {
+    begin();
+    driver.pct[0] = 50;
+    (void)read_at(0, NVML_GOOD);
+    (void)read_at(1000, NVML_GOOD);
+    driver.metrics_code = NVML_E_UNKNOWN;
+    (void)read_at(2000, NVML_TRANSIENT);
+    (void)read_at(3000, NVML_TRANSIENT);
+    for (int s = 4; s < 100; s++) { /* good samples in between make up for nothing */
+        (void)read_at(1000 * s, NVML_GOOD);
+        CHECK_INT(device.utilization_source, PROBE_UTILIZATION_RATES);
+    }
+    CHECK_INT(device.gpu.covered_ns, (100 - 2) * 1000 * PROBE_NS_PER_MS); /* 1 s to 2 s is lost */
+    driver.metrics_code = NVML_OK;
+    for (int s = 100; s < 200; s++) {
+        (void)read_at(1000 * s, NVML_GOOD);
+    }
+    CHECK_INT(device.utilization_source, PROBE_UTILIZATION_GPM);
+    CHECK_INT(device.gpu.covered_ns, (200 - 2) * 1000 * PROBE_NS_PER_MS);
+}
+
+static void activity_is_never_above_100(void) {
+    begin();
+    driver.pct[1] = 100.05; /* the two clocks of a counter */
+    (void)read_at(0, NVML_GOOD);
+    (void)read_at(1000, NVML_GOOD);
+    CHECK(device.activity.of[PROBE_ACTIVITY_SM].peak_pct == 100);
+    CHECK(device.activity.of[PROBE_ACTIVITY_SM].pct_ns == 100.0 * 1000 * PROBE_NS_PER_MS);
 }
 
 static void what_gpm_covered_is_not_polled_again(void) {
@@ -313,7 +345,9 @@ int main(void) {
     a_metric_that_lacks_is_not_asked_for_again();
     a_device_without_gpm_is_polled();
     a_device_without_the_metric_is_polled_from_then_on();
-    a_driver_that_never_answers_is_given_up();
+    a_driver_that_does_not_answer_is_asked_rarely();
+    a_difference_that_ends_leaves_it_to_rates_until_it_is_back();
+    activity_is_never_above_100();
     what_gpm_covered_is_not_polled_again();
     a_lost_device_is_lost();
     an_instance_is_read_by_its_number();

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from collector.cli.collect_arguments import add_source_options, place
 from collector.cli.platform_arguments import (
     SEND_DESCRIPTION,
     add_platform_options,
@@ -178,7 +179,13 @@ def _add_collect(subcommands: "argparse._SubParsersAction[_Parser]") -> None:
         ),
         allow_abbrev=False,
     )
-    collect.add_argument("directories", nargs="+", type=Path, metavar="DIR|FILE")
+    collect.add_argument(
+        "directories",
+        nargs="+",
+        type=place,
+        metavar="DIR|FILE",
+        help="directory, copy of a trace, or URL such as s3://bucket/w (needs gpu-probe[objects])",
+    )
     collect.add_argument(
         "--to",
         type=Path,
@@ -196,13 +203,14 @@ def _add_collect(subcommands: "argparse._SubParsersAction[_Parser]") -> None:
     )
     collect.add_argument(
         "--metrics-from",
-        choices=("auto", "trace.json", "command.trace"),
+        choices=("auto", "trace.json", "command.trace", "nextflow"),
         default="auto",
         help=(
             "source of the CPU, memory and I/O figures; auto: trace.json where it has them, else"
-            " .command.trace (default: auto)"
+            " .command.trace; nextflow: as NXF_FUSION_TRACE says (default: auto)"
         ),
     )
+    add_source_options(collect)
     add_platform_options(collect)
     _add_verbose(collect)
 

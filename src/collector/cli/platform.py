@@ -74,11 +74,12 @@ def execute_send(arguments: Namespace) -> int:
 
 
 def _run(arguments: Namespace, settings: Settings) -> RunState:
-    name = arguments.name or default_run_name(arguments.directories[0])
+    directories = [Path(place) for place in arguments.directories]
+    name = arguments.name or default_run_name(directories[0])
     if "/" in name or not name.isprintable() or name.startswith("."):
         raise UsageError(f"--name {name!r}: no slash, no dot at the start, nothing unprintable")
     command = ["gpu-bench", "collect", "--platform", *map(str, arguments.directories)]
-    return new_run(name, settings, command=command, directories=arguments.directories)
+    return new_run(name, settings, command=command, directories=directories)
 
 
 def _policy(arguments: Namespace) -> RetryPolicy:

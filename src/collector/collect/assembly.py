@@ -1,36 +1,42 @@
-"""One task directory in, one record out, whatever state the directory is in."""
+"""One task directory in, its records out, whatever state the directory is in."""
 
 import logging
 import os
-import re
-from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
-from collector.collect.directories import find_sources
-from collector.collect.options import CollectOptions, fusion_enabled
+from collector.collect.directories import Listing, list_directory
+from collector.collect.identity import fill_from_run, fill_identity, identify
+from collector.collect.options import CollectOptions, fusion_enabled, metrics_source
 from collector.collect.status import Outcome, outcome_of
-from collector.collect.traces import read_copy, read_task_trace
-from collector.errors import TaskMalformed, TraceMalformed, TraceNotFound
-from collector.files import printable
+from collector.collect.traces import read_task_traces
+from collector.errors import TraceMalformed, TraceNotFound
+from collector.files import StrPath
 from collector.record import FieldValue, TraceRecord
 from collector.trace import (
+    COMMAND_RUN_FILE,
     EXIT_FILE,
     TASK_FILE,
-    TaskFile,
+    TRACE_FILE,
     Trace,
-    counter,
     metrics_of,
     read_command_trace,
     read_exit_status,
-    read_task_file,
 )
 
-__all__ = ["collect_directories", "collect_task"]
+__all__ = ["LISTED_FILES", "collect_copy", "collect_listed", "collect_task"]
 
 _LOG = logging.getLogger(__name__)
 _COMMAND_TRACE_FILE = ".command.trace"
-_HASHED_PATH = re.compile(r"(?:^|/)([0-9a-f]{2})/([0-9a-f]{6})[0-9a-f]{24}$")
+_EXIT_FILE = EXIT_FILE.name
+LISTED_FILES = frozenset(
+    {
+        TASK_FILE.name,
+        _EXIT_FILE,
+        TRACE_FILE.parent.name,
+        _COMMAND_TRACE_FILE,
+        COMMAND_RUN_FILE.name,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,120 +47,110 @@ class _Evidence:
     outcome: Outcome
 
 
-def collect_directories(
-    roots: Iterable[Path], options: CollectOptions | None = None
-) -> list[TraceRecord]:
-    """Make one record of each task directory, and of each copy of a trace, at and below the roots.
-
-    A root may also be such a copy itself. A copy of a trace that a task directory holds is no task
-    of its own.
-
-    The order is that of the task ids which are numbers, by value; the others come after them. Equal
-    ids, as those of several runs, are in the order of the paths that the records state, then of the
-    real paths. It does not depend on the order in which directories are named or listed.
-
-    Raises:
-        CollectFailed: a root does not exist or is not a directory.
-    """
-    options = options or CollectOptions()
-    # Sorting keeps the order of equals.
-    directories, copies = find_sources(roots)
-    records = [collect_task(path, options) for path in sorted(directories, key=os.path.realpath)]
-    seen = {(record.probe or {}).get("run_id") for record in records}
-    for path in copies if options.fusion != "off" else ():
-        trace = read_copy(path)
-        if trace is not None and trace.text("run_id") not in seen:
-            seen.add(trace.text("run_id"))
-            records.append(_record_of_copy(trace, options))
-    return sorted(records, key=_task_order)
-
-
-def collect_task(directory: Path, options: CollectOptions | None = None) -> TraceRecord:
+def collect_task(directory: StrPath, options: CollectOptions | None = None) -> TraceRecord:
     """Make the record of one task directory; never raises for what the directory holds.
 
-    By default no trace is read (`CollectOptions.fusion` is `off`).
+    By default no trace is read (`CollectOptions.fusion` is `off`). Of a directory that several jobs
+    shared, the record is the last one's.
     """
-    options = options or CollectOptions()
-    record = TraceRecord(_identity_from_path(directory))
+    return collect_listed(_look(os.fspath(directory)), options or CollectOptions())[-1]
+
+
+def collect_listed(
+    listing: Listing, options: CollectOptions, *, place: str | None = None
+) -> list[TraceRecord]:
+    """Make the records of a task directory that has just been listed.
+
+    `place` is where it really is, if what was listed is a copy.
+    There is one; of a directory that no launcher made, one for each batch job that left a trace.
+    """
+    records = [identify(place or listing.path)]
     try:
-        _fill(record, directory, options)
+        enabled = fusion_enabled(options, fill_identity(records[0], listing, options))
+        evidences = _read_evidence(listing, enabled, options)
+        if any(evidence.outcome.status == "ABORTED" for evidence in evidences):
+            # The writer may have finished between our reading of its file and our look for it.
+            listing = _look(listing.path)
+            evidences = _read_evidence(listing, enabled, options)
     except Exception:
-        # A damaged directory must not cost the other tasks their records, nor itself what is known.
-        _LOG.exception("%s: the record is incomplete", directory)
-    return record
+        _say_incomplete(listing.path)
+        return records
+    records += [TraceRecord(records[0].to_dict()) for _ in evidences[1:]]
+    for record, evidence in zip(records, evidences, strict=True):
+        try:
+            _take(record, evidence)
+            record.update(_metrics(listing, evidence.trace, options, fusion=enabled))
+        except Exception:
+            _say_incomplete(listing.path)
+    return records
 
 
-def _record_of_copy(trace: Trace, options: CollectOptions) -> TraceRecord:
+def collect_copy(trace: Trace, options: CollectOptions) -> TraceRecord:
     """Make the record of a trace that is all there is of its task."""
     workdir = trace.text("workdir")
-    record = TraceRecord(_identity_from_path(Path(workdir)) if workdir else {})
-    outcome = outcome_of(None, trace.probe, host=options.host)
-    _take(record, _Evidence(trace=trace, outcome=outcome))
-    record.update(metrics_of(trace))
+    record = identify(workdir) if workdir else TraceRecord()
+    try:
+        fill_from_run(record, options)
+        outcome = outcome_of(None, trace.probe, host=options.host)
+        _take(record, _Evidence(trace=trace, outcome=outcome))
+        record.update(metrics_of(trace))
+    except Exception:
+        _say_incomplete(workdir or "a copy of a trace")
     return record
 
 
-def _fill(record: TraceRecord, directory: Path, options: CollectOptions) -> None:
-    task = _read_task(directory)
-    record.update(task.fields)
-    enabled = fusion_enabled(options, task.fusion)
-    evidence = _read_evidence(directory, enabled, options)
-    if evidence.outcome.status == "ABORTED":
-        # The writer may have finished between our reading of its file and our look for its process.
-        evidence = _read_evidence(directory, enabled, options)
-    _take(record, evidence)
-    record.update(_metrics(directory, evidence.trace, options))
+def _say_incomplete(place: str) -> None:
+    """Log an error that must not cost other tasks their records, or this one what is known."""
+    _LOG.exception("%s: the record is incomplete", place)
+
+
+def _look(directory: str) -> Listing:
+    """List a directory; of one that cannot be listed, every file is tried."""
+    try:
+        return list_directory(directory)
+    except OSError as error:
+        _LOG.debug("%s: cannot be listed: %s", directory, error.strerror or error)
+        return Listing(directory, LISTED_FILES, [], is_task=True)
+
+
+def _read_evidence(listing: Listing, enabled: bool, options: CollectOptions) -> list[_Evidence]:
+    traces = read_task_traces(listing, options.host) if enabled else [Trace()]
+    exit_status = None
+    if _EXIT_FILE in listing.names:
+        path = f"{listing.path}/{_EXIT_FILE}"
+        try:
+            exit_status = read_exit_status(path)
+        except (OSError, ValueError) as error:
+            _LOG.warning("%s: no exit status in it: %s", path, error)
+    return [
+        _Evidence(trace=trace, outcome=outcome_of(exit_status, trace.probe, host=options.host))
+        for trace in traces
+    ]
 
 
 def _take(record: TraceRecord, evidence: _Evidence) -> None:
+    # The gpu block comes first, so that no fault of the figures after it can lose it.
     record.gpu_metrics = evidence.trace.gpu
     record.probe = evidence.trace.probe
-    record["status"] = evidence.outcome.status
-    record["exit"] = evidence.outcome.exit_status
-    _fill_from_probe(record)
+    if record["status"] is None:  # Nextflow's own word, such as CACHED, counts
+        record["status"] = evidence.outcome.status
+    if record["exit"] is None:
+        record["exit"] = evidence.outcome.exit_status
+    if record.probe is not None:
+        _fill_from_probe(record, evidence.trace)
     _fill_times(record)
 
 
-def _identity_from_path(directory: Path) -> dict[str, FieldValue]:
-    workdir = printable(directory.absolute())
-    match = _HASHED_PATH.search(workdir)
-    return {"workdir": workdir, "hash": f"{match[1]}/{match[2]}" if match else None}
-
-
-def _read_task(directory: Path) -> TaskFile:
-    try:
-        task = read_task_file(directory / TASK_FILE)
-    except TaskMalformed as error:
-        _LOG.warning("%s", error)
-        return TaskFile()
-    if task is None:
-        return TaskFile()
-    for problem in task.problems:
-        _LOG.warning("%s", problem)
-    return task
-
-
-def _read_evidence(directory: Path, enabled: bool, options: CollectOptions) -> _Evidence:
-    trace = read_task_trace(directory, options.host) if enabled else Trace()
-    try:
-        exit_status = read_exit_status(directory / EXIT_FILE)
-    except (OSError, ValueError) as error:
-        _LOG.warning("%s: no exit status in it: %s", directory / EXIT_FILE, error)
-        exit_status = None
-    return _Evidence(trace=trace, outcome=outcome_of(exit_status, trace.probe, host=options.host))
-
-
-def _fill_from_probe(record: TraceRecord) -> None:
-    """Take from the probe block what no `.task.json` told: when, and on which machine."""
-    probe = record.probe or {}
-    hostname = probe.get("hostname")
-    start_ms, end_ms = counter(probe.get("start_ms")), counter(probe.get("written_ms"))
-    if record["hostname"] is None and isinstance(hostname, str):
-        record["hostname"] = hostname
+def _fill_from_probe(record: TraceRecord, trace: Trace) -> None:
+    """Take from the probe block what nothing else told: which job, when, and on which machine."""
+    if record["hostname"] is None:
+        record["hostname"] = trace.text("hostname")
+    if record["native_id"] is None:
+        record["native_id"] = trace.job_id
     if record["start"] is None:
-        record["start"] = start_ms
-    if record["complete"] is None and probe.get("state") == "final":
-        record["complete"] = end_ms
+        record["start"] = trace.number("start_ms")
+    if record["complete"] is None and trace.text("state") == "final":
+        record["complete"] = trace.number("written_ms")
 
 
 def _fill_times(record: TraceRecord) -> None:
@@ -166,22 +162,16 @@ def _fill_times(record: TraceRecord) -> None:
         record["realtime"] = max(0, complete - start)
 
 
-def _metrics(directory: Path, trace: Trace, options: CollectOptions) -> dict[str, FieldValue]:
-    from_trace = options.metrics_from == "trace.json" or (
-        options.metrics_from == "auto" and bool(trace.proc or trace.cgroup)
-    )
-    if from_trace:
+def _metrics(
+    listing: Listing, trace: Trace, options: CollectOptions, *, fusion: bool
+) -> dict[str, FieldValue]:
+    source = metrics_source(options, fusion=fusion)
+    if source == "trace.json" or (source == "auto" and (trace.proc or trace.cgroup)):
         return metrics_of(trace)
+    if _COMMAND_TRACE_FILE not in listing.names:
+        return {}
     try:
-        return read_command_trace(directory / _COMMAND_TRACE_FILE)
+        return read_command_trace(f"{listing.path}/{_COMMAND_TRACE_FILE}")
     except (TraceNotFound, TraceMalformed) as error:
         _LOG.debug("%s", error)
         return {}
-
-
-def _task_order(record: TraceRecord) -> tuple[bool, int, str, str]:
-    task_id, workdir = record["task_id"], str(record["workdir"])
-    if isinstance(task_id, str) and task_id.isascii() and task_id.isdecimal():
-        digits = task_id.lstrip("0")  # not a number: Python converts no more than 4300 digits
-        return (False, len(digits), digits, workdir)
-    return (True, 0, "", workdir)

@@ -4,19 +4,100 @@ import logging
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 from collector.errors import CollectFailed
 from collector.trace import EXIT_FILE, TASK_FILE, TRACE_FILE
 
-__all__ = ["find_sources", "find_task_directories"]
+__all__ = [
+    "MARKER_FILES",
+    "Listing",
+    "find_task_directories",
+    "is_trace_file",
+    "list_directory",
+    "list_or_log",
+    "separate_roots",
+]
 
 _LOG = logging.getLogger(__name__)
 _TRACE_DIRECTORY = TRACE_FILE.parent.name
 # As --copy-to and the rescue of a trace that found no place name them.
 _COPY = re.compile(r"[0-9a-f]{32}\.trace\.json")
-_MARKER_FILES = frozenset({TASK_FILE.name, ".command.sh", EXIT_FILE.name})
+MARKER_FILES = frozenset({TASK_FILE.name, ".command.sh", EXIT_FILE.name})
+
+
+class Listing(NamedTuple):
+    """What a directory holds: its names, and the sorted ones of directories that may hold tasks."""
+
+    path: str
+    names: frozenset[str]
+    below: list[str]
+    is_task: bool
+
+    @property
+    def copies(self) -> list[str]:
+        """Return the paths of copies of traces, which are named by their run."""
+        return [
+            f"{self.path}/{name}"
+            for name in self.names
+            if name.endswith(".json") and _COPY.fullmatch(name)
+        ]
+
+
+def list_directory(path: str) -> Listing:
+    """List a directory. Links to directories are not followed.
+
+    Raises:
+        OSError: it cannot be listed.
+    """
+    names, below, is_task = [], [], False
+    with os.scandir(path) as entries:
+        for entry in entries:
+            name = entry.name
+            names.append(name)
+            if name in MARKER_FILES:
+                is_task = True
+            elif entry.is_dir(follow_symlinks=False):
+                if name == _TRACE_DIRECTORY:
+                    is_task = True
+                else:
+                    below.append(name)
+    below.sort()
+    return Listing(path, frozenset(names), below, is_task)
+
+
+def list_or_log(path: str) -> Listing | None:
+    """List a directory; one that cannot be listed is logged and `None`."""
+    try:
+        return list_directory(path)
+    except OSError as error:
+        _LOG.warning("%s: cannot be listed: %s; left out", path, error.strerror or error)
+        return None
+
+
+def is_trace_file(root: Path) -> bool:
+    """Say whether a root is a copy of a trace itself: any `.json` file."""
+    try:
+        return root.suffix == ".json" and root.is_file()
+    except OSError:
+        return False
+
+
+def separate_roots(roots: Iterable[Path]) -> list[str]:
+    """Return the named directories in the order of their real paths, none at or below another.
+
+    One that cannot be looked at is logged and left out.
+
+    Raises:
+        CollectFailed: a root does not exist or is not a directory.
+    """
+    real: dict[str, str] = {}
+    for root in roots:
+        if _is_root(root):
+            real.setdefault(os.path.realpath(root), os.fspath(root))
+    return [real[path] for path in sorted(real) if not _is_reached(path, real)]
 
 
 def find_task_directories(roots: Iterable[Path]) -> list[Path]:
@@ -28,33 +109,15 @@ def find_task_directories(roots: Iterable[Path]) -> list[Path]:
     Raises:
         CollectFailed: a root does not exist or is not a directory.
     """
-    return find_sources(roots)[0]
-
-
-def find_sources(roots: Iterable[Path]) -> tuple[list[Path], list[Path]]:
-    """Return the task directories as above, and the copies of traces in the same order.
-
-    A copy is a file that is named by its run, at or below a root, or a root that is a `.json` file.
-    """
-    directories: dict[str, Path] = {}
-    copies: dict[str, Path] = {}
-    for root in roots:
-        if _is_trace_file(root):
-            copies.setdefault(os.path.realpath(root), root)
-            continue
-        for directory, is_task, names in _walk(root) if _is_root(root) else ():
-            if is_task:
-                directories.setdefault(os.path.realpath(directory), directory)
-            for name in names:
-                copies.setdefault(os.path.realpath(directory / name), directory / name)
-    return sorted(directories.values()), sorted(copies.values())
-
-
-def _is_trace_file(root: Path) -> bool:
-    try:
-        return root.suffix == ".json" and root.is_file()
-    except OSError:
-        return False
+    found = []
+    pending = separate_roots(roots)
+    while pending:
+        listing = list_or_log(pending.pop())
+        if listing is not None:
+            pending.extend(os.path.join(listing.path, name) for name in listing.below)  # noqa: PTH118
+            if listing.is_task:
+                found.append(Path(listing.path))
+    return sorted(found)
 
 
 def _is_root(root: Path) -> bool:
@@ -72,32 +135,12 @@ def _is_root(root: Path) -> bool:
     raise CollectFailed(f"{root} {reason}; name a work directory, one above it, or a trace")
 
 
-def _walk(root: Path) -> Iterator[tuple[Path, bool, list[str]]]:
-    pending = [root]
-    while pending:
-        directory = pending.pop()
-        try:
-            with os.scandir(directory) as entries:
-                is_task, copies, below = _look_at(entries)
-        except OSError as error:
-            _LOG.warning("%s: cannot be listed: %s; left out", directory, error.strerror or error)
-            continue
-        yield directory, is_task, copies
-        pending.extend(directory / name for name in below)
-
-
-def _look_at(entries: Iterable[os.DirEntry[str]]) -> tuple[bool, list[str], list[str]]:
-    is_task = False
-    copies = []
-    below = []
-    for entry in entries:
-        if entry.name in _MARKER_FILES:
-            is_task = True
-        elif entry.is_dir(follow_symlinks=False):
-            if entry.name == _TRACE_DIRECTORY:
-                is_task = True
-            else:
-                below.append(entry.name)
-        elif _COPY.fullmatch(entry.name):
-            copies.append(entry.name)
-    return is_task, copies, below
+def _is_reached(path: str, roots: Iterable[str]) -> bool:
+    """Say whether the walk from another root comes to this one."""
+    parts = Path(path).parts
+    for other in roots:
+        above = Path(other).parts
+        below = parts[len(above) :]
+        if below and parts[: len(above)] == above and _TRACE_DIRECTORY not in below:
+            return True
+    return False

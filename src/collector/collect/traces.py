@@ -2,36 +2,57 @@
 
 import logging
 import math
-from collections.abc import Sequence
-from pathlib import Path
+import os
+from collections.abc import Iterable, Sequence
 
+from collector.collect.directories import Listing
 from collector.collect.liveness import Host, writer_is_gone
 from collector.errors import TraceMalformed, TraceNotFound
-from collector.trace import BESIDE_FILE, TRACE_FILE, Trace, fold_traces, merge_traces, read_trace
+from collector.trace import (
+    BESIDE_FILE,
+    EXIT_FILE,
+    TASK_FILE,
+    TRACE_FILE,
+    Trace,
+    fold_traces,
+    merge_traces,
+    read_trace,
+)
 
-__all__ = ["read_copy", "read_task_trace"]
+__all__ = ["read_copy", "read_task_traces", "was_launched"]
 
 _LOG = logging.getLogger(__name__)
+_DIRECTORY, _FILE, _BESIDE = TRACE_FILE.parent.name, TRACE_FILE.name, BESIDE_FILE.name
+# What a launcher that makes a directory for one task leaves there.
+_LAUNCHED = frozenset({TASK_FILE.name, EXIT_FILE.name, ".command.sh", ".command.run"})
 _LAUNCH_MS = 10_000  # how far apart a launcher may start its ranks
 
 
-def read_task_trace(directory: Path, host: Host) -> Trace:
+def read_task_traces(listing: Listing, host: Host) -> list[Trace]:
     """Read what a task directory holds; an empty trace where there is none.
 
     The traces of ranks and of wrappers that ran at the same time are folded into one. A trace that
     another program wrote is merged with ours, its keys first. One trace alone is left as it is.
+    There is more than one in the result only for a directory that no launcher made for one task:
+    then each batch job is a task, in the order in which they started.
     """
-    plain = _read(directory / TRACE_FILE)
-    others = [_read(path) for path in _other_files(directory)]
+    names = _names_in_trace_directory(listing)
+    plain = _read(f"{listing.path}/{_DIRECTORY}/{_FILE}") if _FILE in names else None
+    others = [_read(f"{listing.path}/{_DIRECTORY}/{name}") for name in _others(names)]
+    if not others:
+        return [plain or Trace()]
     ours = [trace for trace in (plain, *others) if trace is not None and trace.probe]
-    chosen = _of_one_run(ours, host)
-    folded = fold_traces(chosen) if len(chosen) > 1 else next(iter(chosen), None)
+    if not was_launched(listing):
+        jobs = _by_job(ours)
+        if len(jobs) > 1 and (plain is None or plain.probe):
+            return [_one_trace(traces, host) for traces in jobs]
+    folded = _one_trace(ours, host)
     if plain is None or plain.probe:
-        return folded or Trace()
-    return merge_traces(plain, folded) if folded else plain
+        return [folded]
+    return [merge_traces(plain, folded) if ours else plain]
 
 
-def read_copy(path: Path) -> Trace | None:
+def read_copy(path: str) -> Trace | None:
     """Read a trace that lies outside its task's directory; `None`, with a warning, if it is none.
 
     Only ours say whose they are.
@@ -43,20 +64,49 @@ def read_copy(path: Path) -> Trace | None:
     return trace
 
 
-def _other_files(directory: Path) -> list[Path]:
+def was_launched(listing: Listing) -> bool:
+    """Say whether a launcher made the directory, for one task."""
+    return not listing.names.isdisjoint(_LAUNCHED)
+
+
+def _one_trace(traces: Sequence[Trace], host: Host) -> Trace:
+    chosen = _of_one_run(traces, host)
+    return fold_traces(chosen) if len(chosen) > 1 else next(iter(chosen), Trace())
+
+
+def _by_job(traces: Iterable[Trace]) -> list[list[Trace]]:
+    """Sort traces into batch jobs, the elements of an array each into its own."""
+    jobs: dict[str | None, list[Trace]] = {}
+    for trace in traces:
+        jobs.setdefault(trace.job_id, []).append(trace)
+    return sorted(
+        jobs.values(), key=lambda job: min(trace.number("start_ms") or 0 for trace in job)
+    )
+
+
+def _names_in_trace_directory(listing: Listing) -> list[str]:
+    path = f"{listing.path}/{_DIRECTORY}"
+    names: list[str] = []
     try:
-        names = sorted(path.name for path in (directory / TRACE_FILE.parent).iterdir())
-    except OSError:
-        return []
-    return [
-        directory / TRACE_FILE.parent / name
+        if _DIRECTORY in listing.names:
+            names = os.listdir(path)  # noqa: PTH208 - names, not paths
+    except OSError as error:
+        _LOG.debug("%s: cannot be listed: %s", path, error.strerror or error)
+    if _FILE not in names:
+        _LOG.debug("%s/%s: no trace", path, _FILE)
+    return names
+
+
+def _others(names: Iterable[str]) -> list[str]:
+    return sorted(
+        name
         for name in names
-        if name == BESIDE_FILE.name
-        or (name.startswith("trace.") and name.endswith(".json") and name != TRACE_FILE.name)
-    ]
+        if name == _BESIDE
+        or (name.startswith("trace.") and name.endswith(".json") and name != _FILE)
+    )
 
 
-def _read(path: Path) -> Trace | None:
+def _read(path: str) -> Trace | None:
     try:
         trace = read_trace(path)
     except (TraceNotFound, TraceMalformed) as error:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from collector.record.fields import FIELDS, FieldValue
-from collector.record.formatting import format_value
+from collector.record.formatting import format_value, parse_converter
 from collector.record.masking import mask_environment
 
 __all__ = ["TraceRecord"]
@@ -67,17 +67,29 @@ class TraceRecord(Mapping[str, FieldValue]):
         Raises:
             KeyError: a name is not one of the 44; the fields before it have been set.
         """
-        for name, value in fields.items():
-            self[name] = value
+        if not fields.keys() <= FIELDS.keys():
+            unknown = next(name for name in fields if name not in FIELDS)
+            raise KeyError(
+                f"{unknown!r} is not a field of TraceRecord; see collector.record.FIELDS"
+            )
+        self._store.update(fields)
+        environment = fields.get("env")
+        if isinstance(environment, str):
+            self._store["env"] = mask_environment(environment)
 
     def to_dict(self) -> dict[str, FieldValue]:
         """Return the fields, all of them and in order, as a new dictionary."""
         return dict(self._store)
 
-    def fmt(self, name: str) -> str:
+    def fmt(self, name: str, converter: str | None = None) -> str:
         """Return a field as Nextflow writes it: `23.7 GB`, `1h 2s`, `104.5%`, `-`.
+
+        `converter` is another type than the field's own, such as `num`, or `date:yyyy-MM-dd`.
 
         Raises:
             KeyError: the name is not one of the 44.
+            FormatUnknown: there is no such converter.
         """
+        if converter is not None:
+            return parse_converter(converter)(self._store[name])
         return format_value(FIELDS[name], self._store[name])

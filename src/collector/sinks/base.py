@@ -14,6 +14,8 @@ class Sink(Protocol):
     def write(self, records: Iterable[TraceRecord]) -> int:
         """Deliver all the records, or none, and return how many.
 
+        They may come in any order, and be too many for memory; a file has them in theirs.
+
         Raises:
             SinkRejected: they could not be delivered.
         """

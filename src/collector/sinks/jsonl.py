@@ -9,9 +9,10 @@ from typing import Any
 import orjson
 
 from collector.record import TraceRecord
+from collector.sinks.ordered import OrderedLines
 from collector.sinks.target import write_target
 
-__all__ = ["JsonlSink", "encode_jsonl", "record_row"]
+__all__ = ["JsonlSink", "encode_jsonl", "ordered_jsonl", "record_row"]
 
 _LOG = logging.getLogger(__name__)
 
@@ -23,34 +24,45 @@ class JsonlSink:
     path: Path
 
     def write(self, records: Iterable[TraceRecord]) -> int:
-        """Replace the file by one line a record and return their number.
+        """Replace the file by one line a record, in their order, and return their number.
 
         Raises:
             SinkRejected: the file cannot be written.
         """
-        rows = [record_row(record) for record in records]
-        write_target(self.path, encode_jsonl(rows))
-        return len(rows)
+        with ordered_jsonl(records) as lines:
+            write_target(self.path, lines)
+            return len(lines)
+
+
+def ordered_jsonl(records: Iterable[TraceRecord]) -> OrderedLines:
+    """Encode records, which may come in any order, as lines in theirs."""
+    lines = OrderedLines()
+    for record in records:
+        lines.add(record, _encode(record_row(record)))
+    return lines
 
 
 def record_row(record: TraceRecord) -> dict[str, Any]:
     """Return the JSON object of one record."""
-    return {**record.to_dict(), "gpu_metrics": record.gpu_metrics}
+    row: dict[str, Any] = record.to_dict()
+    row["gpu_metrics"] = record.gpu_metrics
+    return row
 
 
 def encode_jsonl(rows: Iterable[Mapping[str, Any]]) -> bytes:
     """Encode one JSON object a line; a value that JSON cannot hold becomes null, with a warning."""
-    return b"".join(_encode(dict(row)) + b"\n" for row in rows)
+    return b"".join(_encode(dict(row)) for row in rows)
 
 
 def _encode(row: dict[str, Any]) -> bytes:
     try:
-        return orjson.dumps(row)
+        return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
     except orjson.JSONEncodeError as error:
         held = {key: value for key, value in row.items() if _can_be_held(value)}
         lost = ", ".join(key for key in row if key not in held)
         _LOG.warning("%s: %s cannot be written: %s", row.get("workdir"), lost, error)
-        return orjson.dumps({key: held.get(key) for key in row})
+        nulled = {key: held.get(key) for key in row}
+        return orjson.dumps(nulled, option=orjson.OPT_APPEND_NEWLINE)
 
 
 def _can_be_held(value: object) -> bool:

@@ -2,6 +2,7 @@
 
 import os
 import stat
+from collections.abc import Iterable
 from pathlib import Path
 
 from collector.errors import SinkRejected
@@ -36,7 +37,7 @@ def check_target(path: Path) -> None:
         raise SinkRejected(f"{path}: the directory {directory} is not writable")
 
 
-def write_target(path: Path, data: bytes) -> None:
+def write_target(path: Path, data: bytes | Iterable[bytes]) -> None:
     """Replace a file atomically; where the path is a link, the file that it leads to.
 
     Raises:

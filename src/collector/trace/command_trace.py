@@ -1,9 +1,7 @@
 """Reader of `.command.trace`, the file of Nextflow's own bash wrapper (v2 and legacy)."""
 
-from pathlib import Path
-
 from collector.errors import TraceMalformed, TraceNotFound
-from collector.files import read_bounded
+from collector.files import StrPath, read_bounded
 from collector.record import FieldValue
 from collector.trace.numbers import COUNTERS, bytes_of_kib, decimal_integer
 from collector.units import percent_from_tenths
@@ -16,7 +14,7 @@ _KIB = frozenset({"rss", "vmem", "peak_rss", "peak_vmem"})
 _INTEGERS = frozenset({"realtime", *COUNTERS})
 
 
-def read_command_trace(path: Path) -> dict[str, FieldValue]:
+def read_command_trace(path: StrPath) -> dict[str, FieldValue]:
     """Read the record fields that a `.command.trace` tells; only known ones.
 
     Raises:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from collector.files import read_bounded, write_atomic
+from collector.files import StrPath, read_bounded, write_atomic
 
 __all__ = ["EXIT_FILE", "read_exit_status", "write_exit_status"]
 
@@ -11,7 +11,7 @@ _LIMIT_BYTES = 64
 _INT32_LIMIT = 2**31
 
 
-def read_exit_status(path: Path) -> int | None:
+def read_exit_status(path: StrPath) -> int | None:
     """Read the number in a `.exitcode`; `None` where there is no file.
 
     Raises:

@@ -111,8 +111,10 @@ def _fold_probe(traces: Sequence[Trace]) -> Mapping[str, Any]:
     blocks: list[Mapping[str, Any]] = [trace.probe or {} for trace in traces]
     decisive = max(blocks, key=_weight)
     folded = dict(decisive)
-    for key in ("rank", "array", "within"):
+    for key in ("rank", "within"):
         folded.pop(key, None)
+    if len({trace.text("array") for trace in traces}) > 1:
+        folded.pop("array", None)
     for key, choose in (("start_ms", min), ("written_ms", max)):
         known = [number for trace in traces if (number := trace.number(key)) is not None]
         if known:

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from collector.errors import TraceMalformed, TraceNotFound
-from collector.files import read_bounded
+from collector.files import StrPath, read_bounded
 from collector.trace.numbers import counter
 
 __all__ = ["BESIDE_FILE", "TRACE_FILE", "Trace", "parse_trace", "read_trace"]
@@ -44,6 +44,12 @@ class Trace:
         return counter((self.probe or {}).get(key))
 
     @property
+    def job_id(self) -> str | None:
+        """Return the id of the batch job, as Slurm writes it: `4711`, or `4711_3` in an array."""
+        job, element = self.text("job"), self.text("array")
+        return job if job is None or element is None else f"{job}_{element}"
+
+    @property
     def unavailable(self) -> frozenset[str]:
         """Dotted keys that stand as 0 only because they could not be measured."""
         listed = (self.probe or {}).get("unavailable")
@@ -60,7 +66,7 @@ class Trace:
         return isinstance(scope, dict) and scope.get("cgroup") == "shared"
 
 
-def read_trace(path: Path) -> Trace:
+def read_trace(path: StrPath) -> Trace:
     """Read a trace file.
 
     Raises:
@@ -78,7 +84,7 @@ def read_trace(path: Path) -> Trace:
     return parse_trace(data, source=path)
 
 
-def parse_trace(data: bytes, *, source: Path) -> Trace:
+def parse_trace(data: bytes, *, source: StrPath) -> Trace:
     """Parse the bytes of a trace file; `source` is named in errors.
 
     A block of the wrong type costs only that block.
@@ -94,7 +100,9 @@ def parse_trace(data: bytes, *, source: Path) -> Trace:
         raise TraceMalformed(
             f"{source}: holds a {type(root).__name__}, not an object; the trace is skipped"
         )
-    if _nests_deeper_than(root, _NESTING_LIMIT):
+    # Counting brackets is quick, and few of them cannot nest deep.
+    brackets = data.count(b"{") + data.count(b"[")
+    if brackets > _NESTING_LIMIT and _nests_deeper_than(root, _NESTING_LIMIT):
         raise TraceMalformed(f"{source}: nests deeper than {_NESTING_LIMIT}; the trace is skipped")
     problems: list[str] = []
     return Trace(
@@ -107,7 +115,7 @@ def parse_trace(data: bytes, *, source: Path) -> Trace:
 
 
 def _block(
-    root: Mapping[str, Any], name: str, source: Path, problems: list[str]
+    root: Mapping[str, Any], name: str, source: StrPath, problems: list[str]
 ) -> Mapping[str, Any] | None:
     block = root.get(name)
     if isinstance(block, dict):

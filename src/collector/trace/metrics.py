@@ -28,8 +28,9 @@ _MEMORY_FROM_CGROUP = {
 
 def metrics_of(trace: Trace) -> dict[str, FieldValue]:
     """Return the record fields that the trace's proc and cgroup blocks tell; only known ones."""
-    proc = _readings("proc", trace.proc, trace.unavailable)
-    cgroup = _readings("cgroup", trace.cgroup, trace.unavailable)
+    unavailable = trace.unavailable
+    proc = _readings("proc", trace.proc, unavailable)
+    cgroup = _readings("cgroup", trace.cgroup, unavailable)
     fields: dict[str, FieldValue] = {key: proc(key) for key in ("realtime", *COUNTERS)}
     fields["%cpu"] = _percent(proc("pct_cpu"))
     fields["cpu_model"] = _cpu_model(trace.proc)

@@ -26,9 +26,11 @@ def counter(value: object) -> int | None:
 
     Floats are truncated and decimal strings are read, as Nextflow does; everything else is `None`.
     """
+    if type(value) is int:  # by far the most common: bool, a kind of int, is no number here
+        return value if 0 <= value <= _INT64_MAX else None
     if isinstance(value, str):
         return decimal_integer(value)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if not isinstance(value, float) or not math.isfinite(value):
         return None
     return _in_range(int(value))
 

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from collector.errors import TaskMalformed
-from collector.files import read_bounded
+from collector.files import StrPath, read_bounded
 from collector.record import FIELDS, FieldValue
 
 __all__ = ["TASK_FILE", "TaskFile", "encode_task_file", "read_task_file"]
@@ -58,7 +58,7 @@ class TaskFile:
     problems: tuple[str, ...] = ()
 
 
-def read_task_file(path: Path) -> TaskFile | None:
+def read_task_file(path: StrPath) -> TaskFile | None:
     """Read a `.task.json`; `None` where there is none.
 
     Raises:
@@ -86,7 +86,7 @@ def encode_task_file(fields: Mapping[str, FieldValue], *, others: Mapping[str, A
     return orjson.dumps(known, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
-def _task_file(root: Mapping[str, Any], path: Path) -> TaskFile:
+def _task_file(root: Mapping[str, Any], path: StrPath) -> TaskFile:
     fields: dict[str, FieldValue] = {}
     problems = []
     for name in _IDENTITY:

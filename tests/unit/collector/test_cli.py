@@ -145,7 +145,7 @@ def test_an_interrupted_collect_wrote_nothing(
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("collector.cli.collect.collect_directories", interrupt)
+    monkeypatch.setattr("collector.cli.collect.stream_directories", interrupt)
     assert main(["collect", str(tmp_path)]) == 130
     assert capsys.readouterr().err == "gpu-bench: interrupted; nothing was written\n"
 
@@ -156,7 +156,7 @@ def test_an_unexpected_error_is_125(
     def fail(*_: object) -> None:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr("collector.cli.collect.collect_directories", fail)
+    monkeypatch.setattr("collector.cli.collect.stream_directories", fail)
     assert main(["collect", str(tmp_path)]) == 125
     assert "unexpected RuntimeError: a bug" in capsys.readouterr().err
 

@@ -12,7 +12,7 @@ from collector.collect import (
     MetricsSource,
     collect_task,
 )
-from collector.trace import read_exit_status, read_trace
+from collector.trace import read_trace
 from helpers.builders import (
     HASHED_PATH,
     gpu_block,
@@ -23,7 +23,6 @@ from helpers.builders import (
     trace,
 )
 
-ASSEMBLY = "collector.collect.assembly"
 ON = CollectOptions(fusion="on")
 COMMAND_TRACE = "nextflow.trace/v2\nrealtime=77\nrchar=7\n"
 
@@ -84,17 +83,10 @@ def test_a_task_that_ends_while_it_is_collected_is_not_aborted(
 
     def read_then_end(path: Path) -> object:
         read = read_trace(path)
-        (directory / ".exitcode").write_text("0")
+        (directory / ".exitcode").write_text("0")  # after the directory has been listed
         return read
 
     monkeypatch.setattr("collector.collect.traces.read_trace", read_then_end)
-    seen: list[int | None] = []
-
-    def read_old_first(path: Path) -> int | None:
-        seen.append(read_exit_status(path))
-        return seen[-1] if len(seen) > 1 else None
-
-    monkeypatch.setattr(f"{ASSEMBLY}.read_exit_status", read_old_first)
     host = Host(hostname="node1", boot_id="boot-1", pid_namespace=1, proc_root=tmp_path / "proc")
     record = collect_task(directory, CollectOptions(fusion="on", host=host))
     assert (record["status"], record["exit"]) == ("COMPLETED", 0)

@@ -86,7 +86,7 @@ def test_sc_003_an_error_in_one_task_leaves_the_others_alone(
         task_directory(tmp_path / str(index), task={"task_id": str(index)}, exit_code=0)
 
     def fail_second(path: Path) -> object:
-        if path.parent.name == "2":
+        if Path(path).parent.name == "2":
             raise RuntimeError("a bug")
         return read_exit_status(path)
 

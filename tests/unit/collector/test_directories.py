@@ -90,7 +90,7 @@ def test_ec_3_a_directory_that_cannot_be_listed_is_left_out(
     scandir = os.scandir
 
     def fail(path: Path) -> object:
-        if path.name == "bad":
+        if Path(path).name == "bad":
             raise PermissionError(13, "Permission denied")
         return scandir(path)
 
