@@ -26,6 +26,12 @@ def traces_in(wrapper: Wrapper) -> dict[str, dict[str, Any]]:
     return {path.name: json.loads(path.read_bytes()) for path in files}
 
 
+def writers_in(wrapper: Wrapper) -> set[int]:
+    """Of the traces, while files of other names may come and go."""
+    found = fusion_of(wrapper).glob("trace*.json")
+    return {json.loads(path.read_bytes())["probe"]["pid"] for path in found}
+
+
 def mark(path: Path) -> tuple[bytes, int, int]:
     at = path.stat()
     return path.read_bytes(), at.st_mtime_ns, at.st_ino
@@ -120,9 +126,12 @@ def test_four_at_once_over_what_a_killed_one_left(wrapper: Wrapper) -> None:
         wrapper.wait_for_trace()
         killed.kill()
         killed.communicate(timeout=30)
-        four = [wrapper.start("sleep", "0.05") for _ in range(4)]
+        four = [wrapper.start("sh", "-c", "read line") for _ in range(4)]
+        deadline = time.monotonic() + 10
+        while not writers_in(wrapper) >= {p.pid for p in four}:
+            assert time.monotonic() < deadline  # the end of one before another began frees a name
         for process in four:
-            process.communicate(timeout=30)
+            process.communicate("\n", timeout=30)
         found = traces_in(wrapper)
         assert {trace["probe"]["pid"] for trace in found.values()} >= {p.pid for p in four}
         for path in fusion_of(wrapper).glob("*"):
