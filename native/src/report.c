@@ -197,7 +197,7 @@ static void add_file_error(probe_words *w, const probe_measurement *m) {
     bool moved = m->place.elsewhere[0] != '\0';
     if (m->config.trace_file != NULL) {
         probe_words_add(w, "--trace-file %s: %s", m->config.trace_file, cause);
-    } else if (m->place.file.directory < 0 && error->sys_errno == ENOENT && !here) {
+    } else if (error->sys_errno == ENOENT && m->place.workdir[0] == '\0' && !here) {
         probe_words_add(w, "--workdir %s does not exist; make it first", workdir);
     } else {
         probe_words_add(w, "no trace in %s/.fusion: %s",

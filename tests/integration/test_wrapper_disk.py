@@ -184,6 +184,7 @@ def test_what_is_said_of_a_trace_without_a_place(wrapper: Wrapper, spare: Path) 
     for options, words in [
         (["--trace-file", "/tmp"], "--trace-file /tmp: is a directory"),
         (["--workdir", str(missing)], f"--workdir {missing} does not exist; make it first"),
+        (["--workdir", "/proc"], "no trace in /proc/.fusion: No such file or directory"),
         (["--workdir", str(file)], f"no trace in {file}/.fusion: Not a directory"),
     ]:
         done = wrapper.run("sh", "-c", "exit 3", options=options, TMPDIR=str(spare))
