@@ -16,14 +16,14 @@ HERE = Path(__file__).resolve().parent
 TITLES = {
     "pct": "mean utilization, %; errors in percentage points",
     "peak": "largest sample of the driver, %; errors in percentage points",
-    "active_time": "time with a utilization above 0, ms",
+    "active_time": "time with a utilization above 0, ms; errors in ms",
     "avg_mem_bw_util": "mean of the memory controller, %; errors in percentage points",
     "peak_mem_bw_util": "largest sample of the memory controller, %; errors in percentage points",
-    "avg_mem": "mean memory, MiB",
+    "avg_mem": "mean memory, MiB; errors in MiB",
     "pct_mem": "mean memory, % of the total; errors in percentage points",
-    "peak_mem_used": "largest memory, MiB",
+    "peak_mem_used": "largest memory, MiB; errors in MiB",
     "peak_mem": "largest memory, % of the total; errors in percentage points",
-    "energy_mj": "energy, mJ",
+    "energy_mj": "energy, mJ; errors in mJ",
 }
 
 
