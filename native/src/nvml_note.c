@@ -10,3 +10,11 @@ void nvml_note(probe_gpu_snapshot *snapshot, const char *text, const char *detai
                        detail[0] == '\0' ? "%s%s" : "%s%s: %s", used > 0 ? "; " : "", text, detail);
     }
 }
+
+void nvml_note_lost(probe_gpu_snapshot *snapshot, const probe_gpu_device *device) {
+    char text[NVML_UUID_SIZE + 64];
+    const char *uuid = device->uuid[0] == '\0' ? "no UUID" : device->uuid;
+    (void)snprintf(text, sizeof text, "device %d (%.*s) was lost during the task", device->index,
+                   NVML_UUID_SIZE, uuid);
+    nvml_note(snapshot, text, "");
+}

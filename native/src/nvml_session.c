@@ -87,22 +87,26 @@ static void poll_events(nvml_session *session, int most) {
                      elapsed(session), most);
 }
 
-/* True: go on with this device. */
+/* True: go on with this device. The driver takes all with it. */
 static bool survives(nvml_session *session, nvml_reader *reader, nvml_class result) {
-    if (result == NVML_LIBRARY_GONE) {
-        session->stopped = true;
-        note(session, "the driver stopped answering during the task", "");
+    if (result != NVML_LIBRARY_GONE && result != NVML_DEVICE_GONE) {
+        return true;
     }
-    if (result == NVML_LIBRARY_GONE || result == NVML_DEVICE_GONE) {
-        reader->out->lost = true;
-        reader->out->lost_ns = elapsed(session);
-        if (!session->stopped) {
-            note(session, "a device was lost during the task", "");
-            poll_events(session, NVML_EVENTS_AT_END); /* they may say why */
+    session->stopped = result == NVML_LIBRARY_GONE;
+    for (int i = 0; i < session->snapshot.count; i++) {
+        probe_gpu_device *device = &session->snapshot.device[i];
+        if (!device->lost && (session->stopped || device == reader->out)) {
+            device->lost = true;
+            device->lost_ns = elapsed(session);
         }
-        return false;
     }
-    return true;
+    if (session->stopped) {
+        note(session, "the driver stopped answering during the task", "");
+    } else {
+        nvml_note_lost(&session->snapshot, reader->out);
+        poll_events(session, NVML_EVENTS_AT_END); /* they may say why */
+    }
+    return false;
 }
 
 /* Memory of one device. One that does not tell is asked more and more rarely. */

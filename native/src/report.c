@@ -1,5 +1,6 @@
 #include "report.h"
 
+#include "clock.h"
 #include "gpu_reader.h"
 #include "gpu_summary.h"
 #include "words.h"
@@ -69,6 +70,27 @@ static void add_sparkline(probe_words *w, const probe_gpu_snapshot *gpu) {
     }
 }
 
+/* When devices were lost, each once: the instances of one go together. */
+static void add_losses(probe_words *w, const probe_gpu_snapshot *gpu) {
+    int told = -1;
+    for (int i = 0; gpu != NULL && i < gpu->count; i++) {
+        const probe_gpu_device *device = &gpu->device[i];
+        if (device->lost && device->index != told) {
+            told = device->index;
+            probe_words_add(w, "; GPU %d stopped answering at ", told);
+            add_duration(w, device->lost_ns / PROBE_NS_PER_MS);
+        }
+    }
+}
+
+static bool any_lost(const probe_gpu_snapshot *gpu) {
+    bool lost = false;
+    for (int i = 0; i < gpu->count; i++) {
+        lost = lost || gpu->device[i].lost;
+    }
+    return lost;
+}
+
 static void add_xids(probe_words *w, const probe_gpu_snapshot *gpu) {
     uint64_t xids[4];
     int count = gpu == NULL ? 0 : probe_gpu_distinct_xids(gpu, xids, 4);
@@ -85,29 +107,53 @@ static bool was_not_measured(const probe_measurement *m) {
     return expected && (gpu == NULL || (gpu->count == 0 && gpu->driver[0] == '\0'));
 }
 
-static void add_verdict(probe_words *w, const probe_measurement *m,
-                        const probe_gpu_figures *figures) {
-    const probe_trace *trace = &m->trace;
-    bool no_device = trace->gpu == NULL || trace->gpu->count == 0;
-    if (no_device && was_not_measured(m)) {
-        bool told = trace->gpu_note != NULL && trace->gpu_note[0] != '\0';
-        probe_words_add(w, "GPU not measured%s%s", told ? ": " : "", told ? trace->gpu_note : "");
-    } else if (no_device) {
+/* Without a device: why. */
+static void add_absence(probe_words *w, const probe_measurement *m) {
+    const char *note = m->trace.gpu_note;
+    bool told = note != NULL && note[0] != '\0', asked = m->trace.gpu != NULL;
+    if (was_not_measured(m)) {
+        probe_words_add(w, "GPU not measured%s%s", told ? ": " : "", told ? note : "");
+        probe_words_add(w, told && asked ? "; see gpu-probe --check" : ""); /* NVML's own words */
+    } else if (told && asked) {
+        probe_words_add(w, "no GPU was measured: %s", note);
+    } else {
         probe_words_add(w, "no GPU was visible");
-    } else if (!figures->utilization_valid) {
+    }
+}
+
+static void add_use(probe_words *w, const probe_gpu_snapshot *gpu,
+                    const probe_gpu_figures *figures) {
+    if (!figures->utilization_valid) {
         probe_words_add(w, "GPU utilization could not be measured");
     } else if (figures->unused) {
         probe_words_add(w, "GPU never used");
     } else if (figures->coverage < PROBE_GPU_COVERAGE_UNUSED) {
-        probe_words_add(w, "GPU observed only %.0f %% of the time", 100 * figures->coverage);
+        bool several = gpu->count > 1; /* each with a time of its own */
+        probe_words_add(w, "%s observed only %.0f %% of the time", several ? "a GPU was" : "GPU",
+                        100 * figures->coverage);
         if (figures->peak_pct > 0) {
-            probe_words_add(w, ", and busy %lld %% of that", (long long)figures->pct);
+            probe_words_add(w,
+                            several ? "; while observed, the GPUs were busy %lld %%"
+                                    : ", and busy %lld %% of that",
+                            (long long)figures->pct);
         }
     } else if (figures->peak_pct == 0) {
         probe_words_add(w, "not every GPU could be observed, and none was seen busy");
     } else {
-        probe_words_add(w, "GPU busy %lld %% of the time", (long long)figures->pct);
+        probe_words_add(w, "GPU busy %lld %% %s", (long long)figures->pct,
+                        any_lost(gpu) ? "while observed" : "of the time");
     }
+}
+
+static void add_verdict(probe_words *w, const probe_measurement *m,
+                        const probe_gpu_figures *figures) {
+    const probe_trace *trace = &m->trace;
+    if (trace->gpu == NULL || trace->gpu->count == 0) {
+        add_absence(w, m);
+    } else {
+        add_use(w, trace->gpu, figures);
+    }
+    add_losses(w, trace->gpu);
     add_xids(w, trace->gpu);
     if (trace->signalled) {
         probe_words_add(w, "; the command was killed by ");
@@ -124,6 +170,20 @@ static void add_verdict(probe_words *w, const probe_measurement *m,
                     trace->gpu != NULL && trace->gpu->mock ? " [mock driver: not a real GPU]" : "");
 }
 
+/* The choice of the devices may be wrong. */
+static void add_doubt(probe_words *w, const probe_gpu_snapshot *gpu) {
+    int instances = 0;
+    for (int i = 0; i < gpu->count; i++) {
+        instances += gpu->device[i].mig.is_instance;
+    }
+    if (instances > 1) {
+        probe_words_add(w, "%s%d instances counted, the task may use one", separator(w), instances);
+    } else {
+        probe_words_add(w, "%sthe task may use other GPUs", separator(w));
+    }
+    probe_words_add(w, gpu->gpus == PROBE_GPUS_OPTION ? "" : "; --gpus chooses");
+}
+
 static void add_gpu_line(probe_words *w, const probe_gpu_snapshot *gpu,
                          const probe_gpu_figures *figures) {
     label(w, "GPU");
@@ -134,6 +194,9 @@ static void add_gpu_line(probe_words *w, const probe_gpu_snapshot *gpu,
         probe_words_add(w, "%smean %lld %%%smax %lld %%%s", separator(w), (long long)figures->pct,
                         separator(w), (long long)figures->peak_pct, separator(w));
         add_sparkline(w, gpu);
+    }
+    if (gpu->ambiguous) {
+        add_doubt(w, gpu);
     }
     probe_words_add(w, "\n");
 }
@@ -159,20 +222,24 @@ static void add_vram_line(probe_words *w, const probe_gpu_figures *figures) {
 static void add_energy_line(probe_words *w, const probe_gpu_snapshot *gpu) {
     uint64_t energy_mj = 0, throttle = 0;
     uint32_t peak_temp_c = 0;
-    bool energy_known = false, throttle_known = false;
+    int energy_known = 0;
+    bool throttle_known = false;
     for (int i = 0; i < gpu->count; i++) {
         const probe_gpu_health *health = &gpu->device[i].health;
-        energy_known = energy_known || health->energy_valid;
+        energy_known += health->energy_valid;
         energy_mj += health->energy_mj;
         throttle_known = throttle_known || health->throttle_valid;
         throttle |= health->throttle_bits;
         peak_temp_c = health->peak_temp_c > peak_temp_c ? health->peak_temp_c : peak_temp_c;
     }
     label(w, "energy");
-    if (energy_known) {
+    if (energy_known > 0) {
         double joule = (double)energy_mj / 1e3;
         probe_words_add(w, joule < 10000 ? "%.0f J" : "%.1f kJ",
                         joule < 10000 ? joule : joule / 1e3);
+        if (energy_known < gpu->count) {
+            probe_words_add(w, " (%d of %d devices)", energy_known, gpu->count);
+        }
     } else {
         probe_words_add(w, "not known");
     }
@@ -248,8 +315,8 @@ void probe_report_format(const probe_measurement *m, bool unicode, char *out, si
         add_energy_line(&w, trace->gpu);
     } else {
         label(&w, "GPU");
-        bool told = trace->gpu_note != NULL && trace->gpu_note[0] != '\0';
         bool missed = was_not_measured(m); /* and said why above */
+        bool told = trace->gpu == NULL && trace->gpu_note != NULL && trace->gpu_note[0] != '\0';
         probe_words_add(&w, "%s\n", missed ? "not measured" : told ? trace->gpu_note : "none");
         label(&w, "VRAM");
         probe_words_add(&w, missed ? "not measured\n" : "none\n");

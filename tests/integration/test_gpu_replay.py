@@ -73,7 +73,9 @@ def test_a_lost_device_keeps_what_was_known_of_it(replay: Replay) -> None:
     assert device["pct"] == 60
     assert 0.4 <= device["coverage"] <= 30.25 / 60
     assert device["avg_mem"] == 4000
-    assert result["probe"]["notes"] == ["a device was lost during the task"]
+    assert result["probe"]["notes"] == [
+        "device 0 (GPU-6d6f636b-0000-4000-8000-000000000000) was lost during the task"
+    ]
     after = [call for call in replay.calls() if call.at_s > 91]
     assert after == []  # it is not asked again
 

@@ -28,6 +28,7 @@ OLD_S = 60  # the driver's age at the start of a task
 BUSY = "device 0\nseries 0 util 0 60\nseries 0 mem 0 4000\n"
 # The last words of a command are the time at which it ends.
 SCRIPT = f"sleep {TASK_S}; date +%s%N; exit 7"
+LOST = "device 0 (GPU-6d6f636b-0000-4000-8000-000000000000) was lost during the task"
 MEMORY = "nvmlDeviceGetMemoryInfo_v2"  # the first reading
 
 
@@ -192,7 +193,7 @@ def test_a_crash_of_the_library_leaves_what_was_read(bench: Bench, asked: Asked)
 @pytest.mark.parametrize(
     ("line", "note"),
     [
-        (f"lost 0 t={OLD_S + 0.75}", "a device was lost during the task"),
+        (f"lost 0 t={OLD_S + 0.75}", LOST),
         (f"unload t={OLD_S + 0.75}", "the driver stopped answering during the task"),
     ],
 )

@@ -20,6 +20,7 @@ series 0 util 0 60
 series 0 memutil 0 25
 series 0 mem 0 4000
 """
+UUID = "GPU-6d6f636b-0000-4000-8000-000000000000"
 PERIOD_MS = 167
 
 
@@ -158,7 +159,7 @@ def test_what_was_read_before_a_loss_stays(gpu_wrapper: Wrapper, scenario: Scena
     [device] = trace["gpu"]["devices"]
     assert (device["pct"], device["avg_mem"]) == (60, 4000)
     assert 2900 <= device["lost_at_ms"] <= 4100
-    assert gpu_notes(trace) == ["a device was lost during the task"]
+    assert gpu_notes(trace) == [f"device 0 ({UUID}) was lost during the task"]
 
 
 def test_a_driver_that_does_not_answer_costs_no_time(
