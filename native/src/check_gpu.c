@@ -22,6 +22,9 @@ static const int64_t backlog_ns = 3 * PROBE_NS_PER_S;
 static const char see_driver[] =
     "see whether nvidia-smi works here; in a container its driver libraries must be the host's";
 
+static const char correct_option[] =
+    "correct --gpus or GPU_PROBE_GPUS: nvidia-smi -L lists indices and UUIDs";
+
 /* Each key of a device, and whether the driver gave it. */
 typedef struct {
     const char *key, *source, *reason;
@@ -51,12 +54,15 @@ static void check_device(probe_check_list *list, const probe_gpu_device *device,
     const char *controller = device->memory.readings > 0 ? source : NULL;
     const char *memory =
         device->memory_source != PROBE_MEMORY_NONE ? probe_memory_source_name(device) : NULL;
+    const char *no_controller = device->utilization_source == PROBE_UTILIZATION_GPM
+                                    ? "GPM does not tell it"
+                                    : "the driver gave no reading of the memory controller";
     const device_check checks[] = {
         {"utilization", source,
          device->utilization_forbidden
              ? "the driver does not permit it"
              : "the driver does not tell it for this device, as for MIG instances before Hopper"},
-        {"mem_bw_util", controller, "the driver gave no reading of the memory controller"},
+        {"mem_bw_util", controller, no_controller},
         {"sm_activity_pct", device->activity.supported ? "nvml_gpm" : NULL,
          "no GPM: the device is older than Hopper, or the driver older than its branch 525"},
         {"memory", memory, probe_memory_reason(device)},
@@ -87,19 +93,46 @@ static void check_device(probe_check_list *list, const probe_gpu_device *device,
     }
 }
 
-static void check_devices(probe_check_list *list, const probe_gpu_snapshot *gpu) {
+static bool by_option(const probe_gpu_snapshot *gpu) {
+    return gpu->gpus == PROBE_GPUS_OPTION;
+}
+
+/* Whether these are the task's devices, and all of them. */
+static void check_scope(probe_check_list *list, const probe_gpu_snapshot *gpu) {
+    const char *doubt = gpu->scope_note[0] != '\0' ? gpu->scope_note : gpu->note;
+    const char *next_step = NULL;
+    if (gpu->ambiguous) {
+        bool order = strstr(gpu->scope_note, "CUDA_DEVICE_ORDER") != NULL;
+        next_step = order ? "name the devices: --gpus; or set CUDA_DEVICE_ORDER=PCI_BUS_ID"
+                          : "name the devices: --gpus";
+    } else if (gpu->scope_note[0] != '\0') {
+        next_step = by_option(gpu) ? correct_option : "correct CUDA_VISIBLE_DEVICES";
+    }
+    if (gpu->ambiguous || doubt[0] != '\0') {
+        probe_check_miss(list, "gpu", "scope", doubt, next_step);
+    } else {
+        probe_check_pass(list, "gpu", "scope", probe_gpus_name(gpu->gpus), NULL);
+    }
+}
+
+static void check_devices(probe_check_list *list, const probe_gpu_snapshot *gpu,
+                          const char *library) {
     char detail[PROBE_CHECK_DETAIL];
     const char *driver = gpu->driver[0] != '\0' ? gpu->driver : "unknown";
     (void)snprintf(detail, sizeof detail, "driver %s%s", driver,
                    gpu->mock ? ", mock driver: not a real GPU" : "");
     if (gpu->driver[0] == '\0' && gpu->count == 0) {
-        probe_check_miss(list, "gpu", "driver", gpu->note, see_driver);
+        bool unloaded = library != NULL && strstr(gpu->note, "could be loaded") != NULL;
+        probe_check_miss(list, "gpu", "driver", gpu->note,
+                         unloaded ? "check --nvml-library or GPU_PROBE_NVML_LIBRARY" : see_driver);
         return;
     }
     probe_check_pass(list, "gpu", "driver", "nvml", detail);
     if (gpu->count == 0) {
         probe_check_miss(list, "gpu", "devices", gpu->note,
-                         "ask the engine for GPUs, or look at CUDA_VISIBLE_DEVICES");
+                         by_option(gpu) ? correct_option
+                                        : "ask the engine for GPUs, or look at "
+                                          "CUDA_VISIBLE_DEVICES");
         return;
     }
     for (int i = 0; i < gpu->count; i++) {
@@ -110,15 +143,7 @@ static void check_devices(probe_check_list *list, const probe_gpu_snapshot *gpu)
         list->item[list->count - 1].device = device->index;
         check_device(list, device, gpu->pids);
     }
-    const char *doubt = gpu->scope_note[0] != '\0' ? gpu->scope_note : gpu->note;
-    if (gpu->ambiguous || doubt[0] != '\0') {
-        probe_check_miss(list, "gpu", "scope", doubt,
-                         gpu->ambiguous ? "name the devices: --gpus; or set "
-                                          "CUDA_DEVICE_ORDER=PCI_BUS_ID"
-                                        : NULL);
-    } else {
-        probe_check_pass(list, "gpu", "scope", probe_gpus_name(gpu->gpus), NULL);
-    }
+    check_scope(list, gpu);
 }
 
 /* Waits for the helper's first reading. False: none came; ended: because the helper died. */
@@ -193,7 +218,7 @@ void probe_check_gpu(probe_check_list *list, const probe_check_config *config) {
         (void)poll(NULL, 0, between_readings_ms);
         probe_gpu_finish(&reader, last_reading_ms); /* the energy counter's second reading */
         probe_check_pass(list, "gpu", "helper", "gpu-probe-nvml", NULL);
-        check_devices(list, &reader.last);
+        check_devices(list, &reader.last, config->nvml_library);
     } else if (ended) {
         probe_check_miss(list, "gpu", "helper", "gpu-probe-nvml ended before its first reading",
                          "its C library, glibc, may be too old, or the driver's library crashed: "

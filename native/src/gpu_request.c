@@ -48,23 +48,22 @@ static bool begins(const char *uuid, const char *token) {
     return uuid != NULL && strncmp(uuid, token, strlen(token)) == 0;
 }
 
-/* The device that a token names, by NVML's index or by the beginning of its uuid; -1: none, or more
- * than one. */
-static int find(const char *token, const probe_scope_device *devices, int count) {
+/* How many devices a token names, by NVML's index or by the beginning of a uuid, and the last of
+ * them; -1: none. */
+static int find(const char *token, const probe_scope_device *devices, int count, int *found) {
     uint64_t index = 0;
     bool by_index = is_index(token, &index);
-    int found = -1;
+    int fitting = 0;
+    *found = -1;
     for (int i = 0; i < count; i++) {
         if (by_index ? (uint64_t)devices[i].index == index
                      : is_uuid(token) &&
                            (begins(devices[i].uuid, token) || begins(devices[i].alias, token))) {
-            if (found >= 0) {
-                return -1;
-            }
-            found = i;
+            fitting++;
+            *found = i;
         }
     }
-    return found;
+    return fitting;
 }
 
 static bool has(const probe_scope *scope, int position) {
@@ -83,13 +82,39 @@ static void add_listed(probe_scope *scope, const char *list, const probe_scope_d
     char token[TOKEN_SIZE];
     unknown[0] = '\0';
     while (next_token(&list, token)) {
-        int found = find(token, devices, count);
-        if (found < 0 && unknown[0] == '\0') {
+        int found;
+        int fitting = find(token, devices, count, &found);
+        if (fitting != 1 && unknown[0] == '\0') {
             (void)snprintf(unknown, TOKEN_SIZE, "%s", token);
         }
-        if (found >= 0 && !has(scope, found)) {
+        if (fitting == 1 && !has(scope, found)) {
             scope->chosen[scope->count++] = found;
         }
+    }
+}
+
+/* Says of a part of the option that it names no device, or more than one. */
+static void say_unknown(probe_scope *scope, const char *token, const probe_scope_device *devices,
+                        int count) {
+    int found, whole = 0;
+    int fitting = find(token, devices, count, &found);
+    while (whole < count && !devices[whole].is_instance) {
+        whole++;
+    }
+    char *out = scope->detail;
+    const size_t size = sizeof scope->detail;
+    scope->reason = "--gpus";
+    if (fitting > 1) {
+        (void)snprintf(out, size, "'%s' fits %d devices: write more of it", token, fitting);
+    } else if (whole == 0) {
+        (void)snprintf(out, size, "'%s': no such device (there is none)", token);
+    } else if (whole == 1) {
+        (void)snprintf(out, size, "'%s': no such device (there is only %d)", token,
+                       devices[0].index);
+    } else { /* one that may not be used has no place in the list */
+        bool gaps = devices[whole - 1].index - devices[0].index != whole - 1;
+        (void)snprintf(out, size, "'%s': no such device (there are %s%d to %d)", token,
+                       gaps ? "some of " : "", devices[0].index, devices[whole - 1].index);
     }
 }
 
@@ -100,9 +125,10 @@ static probe_scope by_option(const char *option, const probe_scope_device *devic
         scope.gpus = PROBE_GPUS_OPTION;
         return scope;
     }
-    add_listed(&scope, option, devices, count, scope.detail);
-    if (scope.detail[0] != '\0') {
-        scope.reason = "--gpus names a device that the driver does not show here, or more than one";
+    char unknown[TOKEN_SIZE];
+    add_listed(&scope, option, devices, count, unknown);
+    if (unknown[0] != '\0') {
+        say_unknown(&scope, unknown, devices, count);
     }
     return scope;
 }

@@ -1,5 +1,6 @@
 #include "gpu_scope.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,6 +67,15 @@ static bool is_uuid(token t) {
     return starts_with(t, "GPU-") || starts_with(t, "MIG-");
 }
 
+/* The list ended at a token that names no device. An empty or a negative one is meant to end it. */
+static void say_end(probe_scope *scope, token end) {
+    if (end.length > 0 && end.at[0] != '-') {
+        scope->reason = "CUDA_VISIBLE_DEVICES ends at an entry that names no single device";
+        (void)snprintf(scope->detail, sizeof scope->detail, "%.*s",
+                       (int)(end.length < NVML_UUID_SIZE ? end.length : NVML_UUID_SIZE), end.at);
+    }
+}
+
 /* Walks the list until the first token that names no device, which ends it. False: a device was
  * named twice. */
 static bool choose(probe_scope *scope, const char *visible, const probe_scope_device *devices,
@@ -82,6 +92,7 @@ static bool choose(probe_scope *scope, const char *visible, const probe_scope_de
                             : find_ordinal(t, count_whole(devices, count));
         }
         if (found < 0) {
+            say_end(scope, t);
             break;
         }
         for (int i = 0; i < scope->count; i++) {
@@ -158,7 +169,8 @@ probe_scope probe_scope_select(const char *visible, bool pci_order,
         return scope;
     }
     if (!choose(&scope, visible, devices, count)) {
-        scope.count = 0; /* CUDA refuses the whole list when a device is named twice */
+        scope.count = 0;
+        scope.reason = "CUDA_VISIBLE_DEVICES lists a device twice, for which CUDA shows none";
         return scope;
     }
     if (scope.count == 0) {
@@ -170,10 +182,12 @@ probe_scope probe_scope_select(const char *visible, bool pci_order,
                        "visible devices were counted";
     } else if (!is_uuid(first) && reaches_shut(&scope, devices)) {
         scope.ambiguous = true;
+        scope.detail[0] = '\0';
         scope.reason = "CUDA may number the devices without the one that could not be opened";
     } else if (!is_uuid(first) && !pci_order && scope.count < whole &&
                names_differ(devices, whole)) { /* of all devices the order does not matter */
         scope.ambiguous = scope.order_doubtful = true;
+        scope.detail[0] = '\0';
         scope.reason = "the devices differ and CUDA_DEVICE_ORDER is not PCI_BUS_ID: CUDA may "
                        "number them in another order";
     }

@@ -19,10 +19,10 @@ typedef struct {
 
 typedef struct {
     probe_gpus gpus;
-    bool ambiguous; /* another device than CUDA's may have been chosen; reason says why */
-    const char *reason;
-    char detail[NVML_UUID_SIZE]; /* what the reason is about; may be empty */
-    bool order_doubtful;         /* ambiguous because CUDA may number the devices otherwise */
+    bool ambiguous;                   /* another device than CUDA's may have been chosen */
+    const char *reason;               /* what is to be said of the choice; NULL: nothing */
+    char detail[NVML_UUID_SIZE + 64]; /* what the reason is about; may be empty */
+    bool order_doubtful;              /* ambiguous because CUDA may number the devices otherwise */
     int count;
     int chosen[PROBE_SCOPE_MAX]; /* positions in the given list, in CUDA's order, none twice */
 } probe_scope;

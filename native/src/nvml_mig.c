@@ -102,8 +102,10 @@ int nvml_mig_expand(const nvml_mig_list *list, probe_scope *scope) {
     for (int i = 0; i < scope->count; i++) {
         instances += scope->chosen[i] >= list->whole;
     }
-    if (instances > 1 && scope->gpus != PROBE_GPUS_OPTION && scope->reason == NULL) {
+    if (instances > 1 && scope->gpus != PROBE_GPUS_OPTION &&
+        (scope->reason == NULL || !scope->ambiguous)) {
         scope->ambiguous = true;
+        scope->detail[0] = '\0';
         scope->reason = scope->gpus == PROBE_GPUS_ALL_VISIBLE
                             ? "all visible MIG instances were counted, of which a CUDA program "
                               "uses one"

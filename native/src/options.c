@@ -213,10 +213,12 @@ static bool parse_flag(probe_options *options, const char *argument) {
 /* What can only be judged when all options are known. */
 static void conclude(probe_options *options) {
     if (options->gpus != NULL && !probe_gpu_option_valid(options->gpus)) {
-        fail(options,
-             "--gpus: '%.80s' is none of auto, none, all and a list of indices and UUIDs, such as "
-             "0,2 or GPU-8932f9",
-             options->gpus);
+        const char *from = options->gpus == getenv("GPU_PROBE_GPUS") ? "GPU_PROBE_GPUS" : "--gpus";
+        options->action = PROBE_USAGE_ERROR;
+        (void)snprintf(options->error, sizeof options->error,
+                       "%s: '%.80s' is none of auto, none, all and a list of indices and UUIDs, "
+                       "such as 0,2 or GPU-8932f9",
+                       from, options->gpus);
         return;
     }
     if (options->check) {

@@ -228,12 +228,6 @@ def test_the_scope_that_was_asked_for(
     assert ("gpu.device@0" in rows) == (gpus != "1")
 
 
-def test_a_device_that_is_not_there(gpu_wrapper: Wrapper, scenario: Scenario) -> None:
-    scenario(DEVICE)
-    assert check(gpu_wrapper, options=["--gpus", "0,4"])["gpu.scope"]["reason"].endswith(": 4")
-    assert check(gpu_wrapper, options=["--gpus", "4"])["gpu.devices"]["reason"].endswith(": 4")
-
-
 def test_no_gpus_on_request(gpu_wrapper: Wrapper) -> None:
     rows = check(gpu_wrapper, options=["--gpus", "none"])
     assert [key for key in rows if key.startswith("gpu.")] == ["gpu.scope"]
@@ -308,3 +302,29 @@ def test_a_source_that_fails_is_none(
     assert row["source"] == source
     if source is None:
         assert "permit" in row["reason"]
+
+
+@pytest.mark.parametrize(("gpus", "key"), [("0,5", "gpu.scope"), ("5", "gpu.devices")])
+def test_a_device_that_is_not_there_has_a_next_step(
+    gpu_wrapper: Wrapper, scenario: Scenario, gpus: str, key: str
+) -> None:
+    scenario(DEVICE)
+    row = check(gpu_wrapper, options=["--gpus", gpus])[key]
+    assert row["reason"] == "--gpus: '5': no such device (there is only 0)"
+    assert row["next_step"].startswith("correct --gpus or GPU_PROBE_GPUS")
+
+
+@pytest.mark.parametrize(("names", "order"), [("AA", False), ("AB", True)])
+def test_the_order_of_devices_is_only_to_be_set_where_it_is_the_doubt(
+    gpu_wrapper: Wrapper, scenario: Scenario, names: str, order: bool
+) -> None:
+    scenario("".join(f"device {i} name={name}\n" for i, name in enumerate(names)))
+    variables = {"CUDA_VISIBLE_DEVICES": "0"} if order else {"SLURM_STEP_GPUS": "1"}
+    row = check(gpu_wrapper, **variables)["gpu.scope"]
+    assert "--gpus" in row["next_step"]
+    assert ("CUDA_DEVICE_ORDER" in row["next_step"]) == order
+
+
+def test_a_library_that_is_not_there_is_to_be_corrected(wrapper: Wrapper) -> None:
+    row = check(wrapper, options=["--nvml-library", "/nope"])["gpu.driver"]
+    assert row["next_step"] == "check --nvml-library or GPU_PROBE_NVML_LIBRARY"

@@ -45,7 +45,8 @@ def test_row_36_uuids_may_be_cut_where_they_are_unique(
 ) -> None:
     found, gpus, confidence, notes = choice(replay, SAME, CUDA_VISIBLE_DEVICES=visible)
     if expected:
-        assert (found, gpus, confidence, notes) == (expected, "cuda_visible_devices", "exact", [])
+        assert (found, gpus, confidence) == (expected, "cuda_visible_devices", "exact")
+        assert [note.rsplit(": ")[-1] for note in notes] == (["GPU-8932"] if "," in visible else [])
     else:  # CUDA would see nothing; the list may be another host's
         assert (found, gpus, confidence) == ([0, 1, 2], "all_visible", "ambiguous")
 
@@ -165,21 +166,45 @@ def test_auto_is_the_environments_choice(replay: Replay) -> None:
     assert made[:2] == ([1], "cuda_visible_devices")
 
 
-@pytest.mark.parametrize(("gpus", "name"), [("0,7", "7"), ("GPU-8932,0", "GPU-8932")])
+@pytest.mark.parametrize(
+    ("gpus", "told"),
+    [
+        ("0,7", "'7': no such device (there are 0 to 2)"),
+        ("GPU-8932,0", "'GPU-8932' fits 2 devices: write more of it"),
+    ],
+)
 def test_an_unknown_device_is_named_and_the_others_are_counted(
-    replay: Replay, gpus: str, name: str
+    replay: Replay, gpus: str, told: str
 ) -> None:
     found, _, _, [note] = choice(replay, SAME, gpus)
     assert found == [0]
-    assert note == (
-        f"--gpus names a device that the driver does not show here, or more than one: {name}"
-    )
+    assert note == f"--gpus: {told}"
+
+
+def test_a_device_that_is_listed_twice_is_told(replay: Replay) -> None:
+    found, _, _, [note] = choice(replay, SAME, CUDA_VISIBLE_DEVICES="0,0")
+    assert found == []
+    assert note == "CUDA_VISIBLE_DEVICES lists a device twice, for which CUDA shows none"
+
+
+@pytest.mark.parametrize(
+    ("visible", "expected", "end"), [("1,7,0", [1], ["7"]), ("1,-1,0", [1], []), ("1,", [1], [])]
+)
+def test_a_list_that_ends_early_is_told_unless_it_is_meant_to(
+    replay: Replay, visible: str, expected: list[int], end: list[str]
+) -> None:
+    found, _, confidence, notes = choice(replay, SAME, CUDA_VISIBLE_DEVICES=visible)
+    assert (found, confidence) == (expected, "exact")
+    assert notes == [
+        f"CUDA_VISIBLE_DEVICES ends at an entry that names no single device: {entry}"
+        for entry in end
+    ]
 
 
 def test_only_unknown_devices_are_none(replay: Replay) -> None:
     found, gpus, _, [note] = choice(replay, SAME, "9")
     assert (found, gpus) == ([], "option")
-    assert note.endswith("than one: 9")
+    assert note == "--gpus: '9': no such device (there are 0 to 2)"
 
 
 def test_devices_that_cannot_be_opened_keep_their_numbers(replay: Replay) -> None:

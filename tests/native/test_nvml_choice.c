@@ -56,7 +56,7 @@ static void one_of_the_others_is_not_replaced(void) {
     choose("15,17");
     CHECK_INT(session.snapshot.count, 1);
     CHECK_INT(session.snapshot.device[0].index, 15);
-    CHECK(strstr(session.snapshot.scope_note, ": 17") != NULL);
+    CHECK(strstr(session.snapshot.scope_note, "'17': no such device") != NULL);
 }
 
 int main(void) {

@@ -108,6 +108,8 @@ static void devices_are_chosen_by_a_word_or_a_list(void) {
     CHECK_STR(parse("--gpus", "2", "true", NULL)->gpus, "2");
     CHECK_INT(setenv("GPU_PROBE_GPUS", "some", 1), 0);
     CHECK_INT(parse("true", NULL, NULL, NULL)->action, PROBE_USAGE_ERROR);
+    CHECK_STR(parsed.error, "GPU_PROBE_GPUS: 'some' is none of auto, none, all and a list of "
+                            "indices and UUIDs, such as 0,2 or GPU-8932f9");
     CHECK_INT(parse("--gpus", "auto", "true", NULL)->action, PROBE_RUN);
     CHECK_INT(unsetenv("GPU_PROBE_GPUS"), 0);
 }
