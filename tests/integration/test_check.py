@@ -1,44 +1,19 @@
 """`gpu-probe --check`: what can be measured in this place, and why not."""
 
-import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from helpers.checks import check
 from helpers.watched import watch
 from helpers.wrapper import Wrapper
 
 Scenario = Callable[[str], None]
 DEVICE = "device 0 name=Tesla uuid=GPU-a\nseries 0 util 0 50\n"
-
-
-def check(
-    wrapper: Wrapper, *, options: Sequence[str] = (), **variables: str
-) -> dict[str, dict[str, Any]]:
-    """Run the check; return its rows by block, device and key."""
-    done = subprocess.run(
-        [*wrapper.entry, "--workdir", str(wrapper.directory), "--check", "--json", *options],
-        env=os.environ | wrapper.environment | variables,
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=True,
-    )
-    assert done.stderr == ""
-    found = json.loads(done.stdout)
-    assert found["schema"] == 1
-    rows = {}
-    for row in found["checks"]:
-        assert row["ok"] == (row["source"] is not None) == (row["reason"] is None)
-        assert row["next_step"] is None or not row["ok"]
-        name = f"{row['key']}@{row['device']}" if "device" in row else row["key"]
-        rows[f"{row['block']}.{name}"] = row
-    return rows
 
 
 def test_every_key_of_this_host_agrees_with_a_trace(any_entry: Wrapper) -> None:
@@ -302,29 +277,3 @@ def test_a_source_that_fails_is_none(
     assert row["source"] == source
     if source is None:
         assert "permit" in row["reason"]
-
-
-@pytest.mark.parametrize(("gpus", "key"), [("0,5", "gpu.scope"), ("5", "gpu.devices")])
-def test_a_device_that_is_not_there_has_a_next_step(
-    gpu_wrapper: Wrapper, scenario: Scenario, gpus: str, key: str
-) -> None:
-    scenario(DEVICE)
-    row = check(gpu_wrapper, options=["--gpus", gpus])[key]
-    assert row["reason"] == "--gpus: '5': no such device (there is only 0)"
-    assert row["next_step"].startswith("correct --gpus or GPU_PROBE_GPUS")
-
-
-@pytest.mark.parametrize(("names", "order"), [("AA", False), ("AB", True)])
-def test_the_order_of_devices_is_only_to_be_set_where_it_is_the_doubt(
-    gpu_wrapper: Wrapper, scenario: Scenario, names: str, order: bool
-) -> None:
-    scenario("".join(f"device {i} name={name}\n" for i, name in enumerate(names)))
-    variables = {"CUDA_VISIBLE_DEVICES": "0"} if order else {"SLURM_STEP_GPUS": "1"}
-    row = check(gpu_wrapper, **variables)["gpu.scope"]
-    assert "--gpus" in row["next_step"]
-    assert ("CUDA_DEVICE_ORDER" in row["next_step"]) == order
-
-
-def test_a_library_that_is_not_there_is_to_be_corrected(wrapper: Wrapper) -> None:
-    row = check(wrapper, options=["--nvml-library", "/nope"])["gpu.driver"]
-    assert row["next_step"] == "check --nvml-library or GPU_PROBE_NVML_LIBRARY"
