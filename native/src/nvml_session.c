@@ -23,10 +23,6 @@ static const int64_t drain_min_ns = 500 * PROBE_NS_PER_MS, drain_max_ns = 5 * PR
  * memory and health, they stay within three calls per device and second. */
 static const int64_t rates_ns = 1200 * PROBE_NS_PER_MS;
 
-/* Between two looks at temperature, clocks and events. Together with memory and utilization that is
- * three calls per device and second at most, also where rates are polled. */
-static const int64_t health_ns = 5 * PROBE_NS_PER_S;
-
 static int64_t elapsed(const nvml_session *session) {
     return session->config.clock_ns(CLOCK_MONOTONIC) - session->config.start_ns;
 }
@@ -89,20 +85,23 @@ static void poll_events(nvml_session *session, int most) {
 
 /* True: go on with this device. */
 static bool survives(nvml_session *session, nvml_reader *reader, nvml_class result) {
-    if (result == NVML_LIBRARY_GONE) {
-        session->stopped = true;
-        note(session, "the driver stopped answering during the task", "");
+    const bool all = result == NVML_LIBRARY_GONE;
+    if (!all && result != NVML_DEVICE_GONE) {
+        return true;
     }
-    if (result == NVML_LIBRARY_GONE || result == NVML_DEVICE_GONE) {
-        reader->out->lost = true;
-        reader->out->lost_ns = elapsed(session);
-        if (!session->stopped) {
-            note(session, "a device was lost during the task", "");
-            poll_events(session, NVML_EVENTS_AT_END); /* they may say why */
+    session->stopped = all;
+    note(session,
+         all ? "the driver stopped answering during the task" : "a device was lost during the task",
+         "");
+    for (int i = 0; i < session->snapshot.count; i++) {
+        probe_gpu_device *device = &session->snapshot.device[i];
+        if (!device->lost && (all || device == reader->out)) {
+            device->lost = true;
+            device->lost_ns = elapsed(session);
         }
-        return false;
     }
-    return true;
+    poll_events(session, NVML_EVENTS_AT_END); /* they may say why */
+    return false;
 }
 
 /* Memory of one device. One that does not tell is asked more and more rarely. */
@@ -211,7 +210,8 @@ static void read_activity(nvml_session *session, bool last) {
 static void read_health(nvml_session *session, bool last) {
     bool first = !session->health_begun, alive = false;
     if (first) {
-        session->events = nvml_events_open(&session->api, session->reader, session->snapshot.count);
+        session->events = nvml_events_open(&session->api, session->reader, session->snapshot.count,
+                                           elapsed(session));
         session->health_begun = true;
     }
     for (int i = 0; i < session->snapshot.count && !session->stopped; i++) {
@@ -228,7 +228,7 @@ static void read_health(nvml_session *session, bool last) {
         if (first) {
             nvml_health_begin(reader, &session->api, elapsed(session));
         }
-        nvml_health_read(reader, &session->api, first || last);
+        nvml_health_read(reader, &session->api, elapsed(session), first || last);
         if (last) {
             nvml_health_end(reader, &session->api, elapsed(session));
             if (nvml_health_is_stuck(reader->out)) {
@@ -275,7 +275,7 @@ static void read_due(nvml_session *session, bool last) {
     }
     if (last || now >= session->next_health_ns) { /* now it is known who is busy */
         read_health(session, last);
-        session->next_health_ns = now + health_ns;
+        session->next_health_ns = now + PROBE_HEALTH_PAUSE_NS;
     }
     read_activity(session, last);
 }
