@@ -119,12 +119,12 @@ def test_activity_of_a_short_task_is_whole(replay: Replay, seconds: float) -> No
     assert found["tensor_activity_pct"] == pytest.approx(seconds / 2, abs=0.01)
 
 
-@pytest.mark.parametrize("instance", ["", "mig 0 0 mem_mib=20000 slices=2\n"])
+@pytest.mark.parametrize("instance", ["", "mig 0 0 gi=5 mem_mib=9728\n"])
 def test_activity_that_the_driver_does_not_tell_is_not_called_too_little(
     replay: Replay, instance: str
 ) -> None:
     load = f"series {'0.0' if instance else '0'} util 0 70\n"
-    found = device(replay.run(f"device 0 gpm=1\n{instance}{load}{RINGLESS}", seconds=60))
+    found = device(replay.run(f"device 0 gpm=1 mem_mib=81920\n{instance}{load}{RINGLESS}", seconds=60))
     assert (found["utilization_source"], found["pct"]) == ("nvml_gpm", 70)
     assert found["absent"]["sm_activity_pct"].endswith("the driver does not tell its activity")
 
