@@ -124,7 +124,9 @@ def test_activity_that_the_driver_does_not_tell_is_not_called_too_little(
     replay: Replay, instance: str
 ) -> None:
     load = f"series {'0.0' if instance else '0'} util 0 70\n"
-    found = device(replay.run(f"device 0 gpm=1 mem_mib=81920\n{instance}{load}{RINGLESS}", seconds=60))
+    found = device(
+        replay.run(f"device 0 gpm=1 mem_mib=81920\n{instance}{load}{RINGLESS}", seconds=60)
+    )
     assert (found["utilization_source"], found["pct"]) == ("nvml_gpm", 70)
     assert found["absent"]["sm_activity_pct"].endswith("the driver does not tell its activity")
 
