@@ -22,6 +22,7 @@ typedef struct {
 
 typedef struct {
     bool supported;   /* the device has GPM; single figures may still lack */
+    bool refused;     /* but the driver tells none of these of it */
     int64_t until_ns; /* when it was read last, since the start of the task */
     probe_activity_sum of[PROBE_ACTIVITIES];
 } probe_gpu_activity;

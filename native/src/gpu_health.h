@@ -6,6 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Between two looks at temperature, clocks and events. Together with memory and utilization that is
+ * three calls per device and second at most, also where rates are polled. */
+#define PROBE_HEALTH_PAUSE_NS INT64_C(5000000000)
+
 enum { PROBE_XIDS_MAX = 16, PROBE_ECC_EVENTS_MAX = 16, PROBE_XID_UNKNOWN = 999 };
 
 typedef struct {
@@ -21,6 +25,7 @@ typedef struct {
     uint64_t energy_mj;     /* between two reads of the counter */
     int64_t energy_ns;      /* the time between them */
     uint64_t throttle_bits; /* NVML_REASON_..., all that were seen */
+    int64_t throttle_ns;    /* up to when they are known, since the start of the task */
     uint32_t peak_temp_c;
     uint32_t min_sm_clock_mhz, max_sm_clock_mhz; /* while busy */
     uint32_t power_limit_mw;                     /* at the start */
@@ -28,6 +33,7 @@ typedef struct {
     uint64_t ecc_corrected, ecc_uncorrected; /* errors since the start */
     bool repair_valid, repair_pending;       /* memory is remapped or retired at the next reset */
     bool events_valid;                       /* the driver reports events of this device */
+    int64_t events_ns; /* up to when they were read, since the start of the task */
     uint32_t double_bit_events;
     int64_t double_bit_ns[PROBE_ECC_EVENTS_MAX]; /* when the first of them were read */
     uint32_t xids; /* all that came. When there are more than PROBE_XIDS_MAX, the first ones of each

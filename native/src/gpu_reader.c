@@ -117,6 +117,7 @@ void probe_gpu_none(probe_gpu_reader *reader) {
     reader->library = NULL;
     reader->any = false;
     reader->note[0] = '\0';
+    reader->ended[0] = '\0';
 }
 
 void probe_gpu_open(probe_gpu_reader *reader, const probe_gpu_config *config) {

@@ -25,6 +25,7 @@ typedef struct {
     probe_gpu_snapshot last; /* the newest whole reading; count 0 and empty before the first */
     bool any;
     char note[PROBE_GPU_NOTE_SIZE]; /* why there is no helper; empty: there is one */
+    char ended[96];                 /* how the helper ended before its time; empty: it did not */
 } probe_gpu_reader;
 
 /* The name of a device node that shows that there may be a GPU; NULL: there is none. Without one no

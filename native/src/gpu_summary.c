@@ -159,3 +159,9 @@ void probe_gpu_join_names(const probe_gpu_snapshot *gpu, char *out, size_t size)
         }
     }
 }
+
+bool probe_gpu_throttle_is_known(const probe_gpu_health *health, int64_t realtime_ns) {
+    return health->throttle_valid &&
+           (health->throttle_bits != 0 ||
+            health->throttle_ns >= realtime_ns - 2 * PROBE_HEALTH_PAUSE_NS);
+}

@@ -37,6 +37,10 @@ void probe_gpu_total_figures(const probe_gpu_snapshot *snapshot, int64_t realtim
 /* The first different Xids of all devices, at most size. Returns how many. */
 int probe_gpu_distinct_xids(const probe_gpu_snapshot *gpu, uint64_t *xids, int size);
 
+/* Whether what lowered the clocks is known: something did, or nothing did up to two looks before
+ * the end. */
+bool probe_gpu_throttle_is_known(const probe_gpu_health *health, int64_t realtime_ns);
+
 /* The distinct product names, joined by ", "; what does not fit is cut. */
 enum { PROBE_GPU_NAMES_SIZE = PROBE_GPU_MAX * (NVML_NAME_SIZE + 2) };
 void probe_gpu_join_names(const probe_gpu_snapshot *snapshot, char *out, size_t size);

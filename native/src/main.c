@@ -73,7 +73,7 @@ static void reap(probe_measurement *m, probe_task *task, int64_t *end_ns) {
             return;
         }
         if (ours) {
-            probe_measurement_reaped(m, pid, &usage, io_read ? &io : NULL);
+            probe_measurement_reaped(m, pid, status, &usage, io_read ? &io : NULL);
             task->watcher = pid == task->watcher ? 0 : task->watcher;
         } else if (pid == task->pid) {
             task->ended = true;

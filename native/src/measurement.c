@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* How long a finished task may be kept waiting for the driver's last samples. */
@@ -263,8 +264,8 @@ static void lose(probe_trace_writer *writer, pid_t pid) {
     }
 }
 
-void probe_measurement_reaped(probe_measurement *m, pid_t pid, const struct rusage *usage,
-                              const probe_proc_io *io) {
+void probe_measurement_reaped(probe_measurement *m, pid_t pid, int status,
+                              const struct rusage *usage, const probe_proc_io *io) {
     probe_usage_exclude(&m->sampler.usage, usage, io);
     for (size_t i = 0; i < PROBE_EXCLUDED; i++) {
         if (m->sampler.excluded[i] == pid) {
@@ -273,6 +274,12 @@ void probe_measurement_reaped(probe_measurement *m, pid_t pid, const struct rusa
     }
     if (pid == m->gpu.pid) {
         m->gpu.pid = 0;
+        if (WIFSIGNALED(status)) {
+            (void)snprintf(
+                m->gpu.ended, sizeof m->gpu.ended,
+                "the NVML helper ended by signal %d: there are no GPU figures after that",
+                WTERMSIG(status));
+        }
     }
     lose(&m->writer, pid);
     lose(&m->copy.writer, pid);

@@ -103,9 +103,9 @@ void probe_measurement_finish(probe_measurement *m, int64_t end_ns, const probe_
 /* Whether a child is one of this measurement's own, not the task's. */
 bool probe_measurement_owns(const probe_measurement *m, pid_t pid);
 
-/* Such a child was waited for; as probe_usage_exclude. */
-void probe_measurement_reaped(probe_measurement *m, pid_t pid, const struct rusage *usage,
-                              const probe_proc_io *io);
+/* Such a child was waited for, with this status; as probe_usage_exclude. */
+void probe_measurement_reaped(probe_measurement *m, pid_t pid, int status,
+                              const struct rusage *usage, const probe_proc_io *io);
 
 /* Also without begin and finish, when the command could not be executed. */
 void probe_measurement_close(probe_measurement *m);

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-void *nvml_events_open(const nvml_api *api, nvml_reader *readers, int count) {
+void *nvml_events_open(const nvml_api *api, nvml_reader *readers, int count, int64_t now_ns) {
     void *set = NULL;
     bool any = false;
     if (api->event_set_create == NULL || api->register_events == NULL || api->event_wait == NULL ||
@@ -15,6 +15,7 @@ void *nvml_events_open(const nvml_api *api, nvml_reader *readers, int count) {
         out->events_valid = api->register_events(readers[i].handle, wanted, set) == NVML_OK ||
                             /* a board without ECC still has Xids */
                             api->register_events(readers[i].handle, NVML_EVENT_XID, set) == NVML_OK;
+        out->events_ns = now_ns;
         any = any || out->events_valid;
     }
     return any ? set : NULL;
@@ -64,13 +65,19 @@ static void take(const nvml_event_data *event, probe_gpu_health *out, int64_t no
 void nvml_events_poll(const nvml_api *api, void *set, nvml_reader *readers, int count,
                       int64_t now_ns, int most) {
     nvml_event_data event = {0};
-    for (int n = 0; n < most && set != NULL && api->event_wait(set, &event, 0) == NVML_OK; n++) {
+    nvml_return code = set != NULL ? NVML_OK : NVML_E_UNINITIALIZED;
+    for (int n = 0; n < most && code == NVML_OK; n++) {
+        code = api->event_wait(set, &event, 0);
         for (int i = 0; i < count; i++) {
-            if (readers[i].handle == event.device && readers[i].out->health.events_valid) {
+            if (code == NVML_OK && readers[i].handle == event.device &&
+                readers[i].out->health.events_valid) {
                 take(&event, &readers[i].out->health, now_ns);
                 break;
             }
         }
         event = (nvml_event_data){0};
+    }
+    for (int i = 0; i < count && (code == NVML_OK || code == NVML_E_TIMEOUT); i++) {
+        readers[i].out->health.events_ns = now_ns;
     }
 }

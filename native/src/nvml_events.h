@@ -7,7 +7,7 @@
 
 /* Makes the set, once, and registers every device that supports it. Returns the set; NULL: no
  * device of these reports events. */
-void *nvml_events_open(const nvml_api *api, nvml_reader *readers, int count);
+void *nvml_events_open(const nvml_api *api, nvml_reader *readers, int count, int64_t now_ns);
 
 /* How many events a poll takes: each is a call, and the rest waits in the driver. At the end, all,
  * unless the driver never stops talking. */

@@ -172,16 +172,21 @@ nvml_class nvml_gpm_read(nvml_reader *reader, const nvml_api *api, int64_t now_n
     return result;
 }
 
-void nvml_gpm_read_activity(nvml_reader *reader, const nvml_api *api, int64_t now_ns, bool last) {
-    const nvml_gpm *gpm = &reader->gpm;
-    int64_t pause_ns = gpm->previous_ns > activity_min_ns ? gpm->previous_ns : activity_min_ns;
-    pause_ns = pause_ns < activity_max_ns ? pause_ns : activity_max_ns;
+static bool tells_activity(const nvml_gpm *gpm) {
     bool any = false;
     for (int m = 0; m < PROBE_ACTIVITIES; m++) {
         any = any || !refused(gpm, m);
     }
-    if (any && !gpm->rung.absent && reader->out->utilization_source != PROBE_UTILIZATION_GPM &&
+    return any && !gpm->rung.absent;
+}
+
+void nvml_gpm_read_activity(nvml_reader *reader, const nvml_api *api, int64_t now_ns, bool last) {
+    const nvml_gpm *gpm = &reader->gpm;
+    int64_t pause_ns = gpm->previous_ns > activity_min_ns ? gpm->previous_ns : activity_min_ns;
+    pause_ns = pause_ns < activity_max_ns ? pause_ns : activity_max_ns;
+    if (tells_activity(gpm) && reader->out->utilization_source != PROBE_UTILIZATION_GPM &&
         (last || !gpm->has_previous || now_ns - gpm->previous_ns >= pause_ns)) {
         (void)advance(reader, api, now_ns, NULL); /* a device that is gone says so elsewhere */
     }
+    reader->out->activity.refused = !tells_activity(gpm);
 }

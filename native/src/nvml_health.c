@@ -122,7 +122,7 @@ static bool was_busy(nvml_reader *reader) {
     return busy;
 }
 
-void nvml_health_read(nvml_reader *reader, const nvml_api *api, bool always) {
+void nvml_health_read(nvml_reader *reader, const nvml_api *api, int64_t now_ns, bool always) {
     const unsigned long long lowering = NVML_REASON_SW_POWER_CAP | NVML_REASON_HW_SLOWDOWN |
                                         NVML_REASON_SW_THERMAL | NVML_REASON_HW_THERMAL |
                                         NVML_REASON_HW_POWER_BRAKE;
@@ -130,11 +130,13 @@ void nvml_health_read(nvml_reader *reader, const nvml_api *api, bool always) {
     unsigned long long reasons = 0;
     int celsius = 0;
     if (!was_busy(reader) && !always) {
+        out->throttle_ns = now_ns; /* nothing lowers the clocks of an idle device */
         return;
     }
     if (api->throttle != NULL && !refused(reader, ASK_THROTTLE) &&
         answered(reader, ASK_THROTTLE, api->throttle(reader->handle, &reasons))) {
         out->throttle_valid = true;
+        out->throttle_ns = now_ns;
         out->throttle_bits |= reasons & lowering;
     }
     if (read_temperature(reader, api, &celsius) && celsius >= 0) {

@@ -12,7 +12,7 @@ void nvml_health_begin(nvml_reader *reader, const nvml_api *api, int64_t now_ns)
 /* Now and then: temperature, throttle reasons and, of a busy device, its clock. Such reads of a
  * device's registers can stall the machine for milliseconds, so a device that has not been busy
  * since the last call is passed over unless `always`. */
-void nvml_health_read(nvml_reader *reader, const nvml_api *api, bool always);
+void nvml_health_read(nvml_reader *reader, const nvml_api *api, int64_t now_ns, bool always);
 
 /* Some drivers read 100 % for ever after a suspend. Work without any memory is none: a context
  * alone takes more than 64 MiB. Of version 1 of the memory, which counts the driver's own, nothing

@@ -23,10 +23,6 @@ static const int64_t drain_min_ns = 500 * PROBE_NS_PER_MS, drain_max_ns = 5 * PR
  * memory and health, they stay within three calls per device and second. */
 static const int64_t rates_ns = 1200 * PROBE_NS_PER_MS;
 
-/* Between two looks at temperature, clocks and events. Together with memory and utilization that is
- * three calls per device and second at most, also where rates are polled. */
-static const int64_t health_ns = 5 * PROBE_NS_PER_S;
-
 static int64_t elapsed(const nvml_session *session) {
     return session->config.clock_ns(CLOCK_MONOTONIC) - session->config.start_ns;
 }
@@ -104,8 +100,8 @@ static bool survives(nvml_session *session, nvml_reader *reader, nvml_class resu
         note(session, "the driver stopped answering during the task", "");
     } else {
         nvml_note_lost(&session->snapshot, reader->out);
-        poll_events(session, NVML_EVENTS_AT_END); /* they may say why */
     }
+    poll_events(session, NVML_EVENTS_AT_END); /* they may say why */
     return false;
 }
 
@@ -215,7 +211,8 @@ static void read_activity(nvml_session *session, bool last) {
 static void read_health(nvml_session *session, bool last) {
     bool first = !session->health_begun, alive = false;
     if (first) {
-        session->events = nvml_events_open(&session->api, session->reader, session->snapshot.count);
+        session->events = nvml_events_open(&session->api, session->reader, session->snapshot.count,
+                                           elapsed(session));
         session->health_begun = true;
     }
     for (int i = 0; i < session->snapshot.count && !session->stopped; i++) {
@@ -232,7 +229,7 @@ static void read_health(nvml_session *session, bool last) {
         if (first) {
             nvml_health_begin(reader, &session->api, elapsed(session));
         }
-        nvml_health_read(reader, &session->api, first || last);
+        nvml_health_read(reader, &session->api, elapsed(session), first || last);
         if (last) {
             nvml_health_end(reader, &session->api, elapsed(session));
             if (nvml_health_is_stuck(reader->out)) {
@@ -279,7 +276,7 @@ static void read_due(nvml_session *session, bool last) {
     }
     if (last || now >= session->next_health_ns) { /* now it is known who is busy */
         read_health(session, last);
-        session->next_health_ns = now + health_ns;
+        session->next_health_ns = now + PROBE_HEALTH_PAUSE_NS;
     }
     read_activity(session, last);
 }

@@ -18,6 +18,9 @@ static const char *gpu_note(const probe_gpu_reader *gpu, bool final) {
     if (gpu->note[0] != '\0') {
         return gpu->note;
     }
+    if (gpu->ended[0] != '\0' && !(gpu->any && gpu->last.note[0] != '\0')) {
+        return gpu->ended;
+    }
     if (!gpu->any) {
         return final && gpu->page != NULL ? "the driver gave no reading before the task ended" : "";
     }

@@ -219,17 +219,22 @@ static void add_vram_line(probe_words *w, const probe_gpu_figures *figures) {
     probe_words_add(w, "\n");
 }
 
-static void add_energy_line(probe_words *w, const probe_gpu_snapshot *gpu) {
+static void add_energy_line(probe_words *w, const probe_gpu_snapshot *gpu, int64_t realtime_ns) {
     uint64_t energy_mj = 0, throttle = 0;
     uint32_t peak_temp_c = 0;
     int energy_known = 0;
     bool throttle_known = false;
+    int64_t throttle_ns = realtime_ns; /* up to when all of it is known */
     for (int i = 0; i < gpu->count; i++) {
         const probe_gpu_health *health = &gpu->device[i].health;
         energy_known += health->energy_valid;
         energy_mj += health->energy_mj;
         throttle_known = throttle_known || health->throttle_valid;
         throttle |= health->throttle_bits;
+        if (health->throttle_valid && !probe_gpu_throttle_is_known(health, realtime_ns) &&
+            health->throttle_ns < throttle_ns) {
+            throttle_ns = health->throttle_ns;
+        }
         peak_temp_c = health->peak_temp_c > peak_temp_c ? health->peak_temp_c : peak_temp_c;
     }
     label(w, "energy");
@@ -243,7 +248,10 @@ static void add_energy_line(probe_words *w, const probe_gpu_snapshot *gpu) {
     } else {
         probe_words_add(w, "not known");
     }
-    if (throttle_known) {
+    if (throttle == 0 && throttle_ns < realtime_ns) {
+        probe_words_add(w, "%sthrottling not known after %.1f s", separator(w),
+                        (double)throttle_ns / (double)PROBE_NS_PER_S);
+    } else if (throttle_known) {
         uint64_t hot = NVML_REASON_SW_THERMAL | NVML_REASON_HW_THERMAL;
         probe_words_add(w, "%s%s", separator(w),
                         throttle == 0           ? "not throttled"
@@ -312,7 +320,7 @@ void probe_report_format(const probe_measurement *m, bool unicode, char *out, si
     if (has_gpu) {
         add_gpu_line(&w, trace->gpu, &figures);
         add_vram_line(&w, &figures);
-        add_energy_line(&w, trace->gpu);
+        add_energy_line(&w, trace->gpu, trace->realtime_ns);
     } else {
         label(&w, "GPU");
         bool missed = was_not_measured(m); /* and said why above */

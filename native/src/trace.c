@@ -217,7 +217,7 @@ probe_status probe_trace_to_json(const probe_trace *trace, char *buf, size_t siz
     probe_json_open(&json, NULL, '{');
     write_proc(&json, trace);
     if (has_gpu_block(trace)) {
-        probe_trace_write_gpu(&json, trace->gpu, trace->realtime_ns);
+        probe_trace_write_gpu(&json, trace->gpu, trace->realtime_ns, trace->final);
     }
     if (has_cgroup_block(trace)) {
         write_cgroup(&json, &trace->cgroup);

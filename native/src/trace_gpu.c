@@ -3,7 +3,8 @@
 #include "gpu_summary.h"
 #include "trace_gpu_device.h"
 
-void probe_trace_write_gpu(probe_json *json, const probe_gpu_snapshot *gpu, int64_t realtime_ns) {
+void probe_trace_write_gpu(probe_json *json, const probe_gpu_snapshot *gpu, int64_t realtime_ns,
+                           bool final) {
     probe_gpu_figures figures;
     char names[PROBE_GPU_NAMES_SIZE];
     probe_gpu_total_figures(gpu, realtime_ns, &figures);
@@ -21,7 +22,7 @@ void probe_trace_write_gpu(probe_json *json, const probe_gpu_snapshot *gpu, int6
     probe_trace_write_gpu_figures(json, &figures);
     probe_json_open(json, "devices", '[');
     for (int i = 0; i < gpu->count; i++) {
-        probe_trace_write_gpu_device(json, &gpu->device[i], gpu->pids, realtime_ns);
+        probe_trace_write_gpu_device(json, &gpu->device[i], gpu->pids, realtime_ns, final);
     }
     probe_json_close(json, ']');
     probe_json_close(json, '}');

@@ -76,7 +76,7 @@ static void write_mig(probe_json *json, const probe_gpu_mig *mig) {
 }
 
 void probe_trace_write_gpu_device(probe_json *json, const probe_gpu_device *device,
-                                  probe_pid_view pids, int64_t realtime_ns) {
+                                  probe_pid_view pids, int64_t realtime_ns, bool final) {
     probe_gpu_figures figures;
     probe_gpu_device_figures(device, realtime_ns, &figures);
     probe_json_open(json, NULL, '{');
@@ -104,8 +104,8 @@ void probe_trace_write_gpu_device(probe_json *json, const probe_gpu_device *devi
         probe_json_string(json, "memory_source", probe_memory_source_name(device));
         probe_json_double(json, "mem_coverage", figures.mem_coverage);
     }
-    probe_trace_write_gpu_sharing(json, device, pids, realtime_ns);
-    probe_trace_write_gpu_health(json, &device->health);
+    probe_trace_write_gpu_sharing(json, device, pids, realtime_ns, final);
+    probe_trace_write_gpu_health(json, device, realtime_ns, final);
     if (figures.utilization_valid) {
         if (device->span.any_busy) {
             probe_json_int(json, "first_busy_ms", device->span.first_busy_ns / PROBE_NS_PER_MS);

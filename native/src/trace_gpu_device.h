@@ -5,10 +5,11 @@
 #include "gpu_page.h"
 #include "gpu_summary.h"
 #include "json.h"
+#include <stdbool.h>
 #include <stdint.h>
 
 void probe_trace_write_gpu_device(probe_json *json, const probe_gpu_device *device,
-                                  probe_pid_view pids, int64_t realtime_ns);
+                                  probe_pid_view pids, int64_t realtime_ns, bool final);
 
 /* The figures that a device and the whole block have in common; name and memory are the caller's.
  */

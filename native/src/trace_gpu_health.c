@@ -1,7 +1,9 @@
 #include "trace_gpu_health.h"
 
 #include "clock.h"
+#include "gpu_summary.h"
 #include "nvml_types.h"
+#include "trace_gpu_reason.h"
 
 /* The counter moves ten times a second: over less than this, the mean would be off by a tenth. */
 static const int64_t power_min_ns = PROBE_NS_PER_S;
@@ -50,8 +52,7 @@ static void write_memory_errors(probe_json *json, const probe_gpu_health *health
     }
 }
 
-static void write_events(probe_json *json, const probe_gpu_health *health) {
-    uint32_t kept = health->xids < PROBE_XIDS_MAX ? health->xids : PROBE_XIDS_MAX;
+static void write_double_bit(probe_json *json, const probe_gpu_health *health) {
     probe_json_uint(json, "double_bit_ecc_events", health->double_bit_events);
     uint32_t timed = health->double_bit_events < PROBE_ECC_EVENTS_MAX ? health->double_bit_events
                                                                       : PROBE_ECC_EVENTS_MAX;
@@ -62,6 +63,17 @@ static void write_events(probe_json *json, const probe_gpu_health *health) {
         probe_json_close(json, '}');
     }
     probe_json_close(json, ']');
+}
+
+/* known: none can be missing, so that a list may be empty. */
+static void write_events(probe_json *json, const probe_gpu_health *health, bool known) {
+    uint32_t kept = health->xids < PROBE_XIDS_MAX ? health->xids : PROBE_XIDS_MAX;
+    if (known || health->double_bit_events > 0) {
+        write_double_bit(json, health);
+    }
+    if (!known && kept == 0) {
+        return;
+    }
     probe_json_open_inline(json, "xids", '[');
     for (uint32_t i = 0; i < kept; i++) {
         probe_json_open(json, NULL, '{');
@@ -77,9 +89,11 @@ static void write_events(probe_json *json, const probe_gpu_health *health) {
     }
 }
 
-void probe_trace_write_gpu_health(probe_json *json, const probe_gpu_health *health) {
+void probe_trace_write_gpu_health(probe_json *json, const probe_gpu_device *device,
+                                  int64_t realtime_ns, bool final) {
+    const probe_gpu_health *health = &device->health;
     write_energy(json, health);
-    if (health->throttle_valid) {
+    if (probe_gpu_throttle_is_known(health, realtime_ns)) {
         write_throttle(json, health->throttle_bits);
     }
     if (health->temp_valid) {
@@ -91,6 +105,6 @@ void probe_trace_write_gpu_health(probe_json *json, const probe_gpu_health *heal
     }
     write_memory_errors(json, health);
     if (health->events_valid) {
-        write_events(json, health);
+        write_events(json, health, probe_events_are_known(device, realtime_ns, final));
     }
 }

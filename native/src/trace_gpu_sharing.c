@@ -1,7 +1,10 @@
 #include "trace_gpu_sharing.h"
 
+#include "clock.h"
+#include "gpu_summary.h"
 #include "trace_gpu_reason.h"
 #include <stddef.h>
+#include <stdio.h>
 
 static const char list_failed[] = "the driver's lists of processes failed";
 static const char numbers_of_nobody[] =
@@ -60,9 +63,24 @@ static const char *health_reason(bool valid, bool missed) {
     return valid || !missed ? NULL : "the driver gave no reading when it was due";
 }
 
+/* Why a list that is looked at now and then is not known to the end; NULL: it is. */
+static const char *watch_reason(char *out, size_t size, bool known, const char *unread,
+                                int64_t until_ns) {
+    if (known) {
+        return NULL;
+    }
+    (void)snprintf(out, size, "%s after %lld ms", unread, (long long)(until_ns / PROBE_NS_PER_MS));
+    return out;
+}
+
 static void write_absent(probe_json *json, const probe_gpu_device *device, probe_pid_view pids,
-                         int64_t realtime_ns) {
+                         int64_t realtime_ns, bool final) {
     const probe_gpu_health *health = &device->health;
+    const bool throttle_known =
+        !health->throttle_valid || probe_gpu_throttle_is_known(health, realtime_ns);
+    const bool events_known =
+        !health->events_valid || probe_events_are_known(device, realtime_ns, final);
+    char throttle[64], events[64];
     const struct {
         const char *key, *reason;
     } all[] = {
@@ -77,6 +95,10 @@ static void write_absent(probe_json *json, const probe_gpu_device *device, probe
         {"ecc_corrected", health_reason(health->ecc_corrected_valid, health->ecc_corrected_missed)},
         {"ecc_uncorrected",
          health_reason(health->ecc_uncorrected_valid, health->ecc_uncorrected_missed)},
+        {"throttle_reasons", watch_reason(throttle, sizeof throttle, throttle_known,
+                                          "nobody looked", health->throttle_ns)},
+        {"xids", watch_reason(events, sizeof events, events_known, "events were not read",
+                              health->events_ns)},
     };
     bool any = false;
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
@@ -103,7 +125,7 @@ static void write_others(probe_json *json, const probe_gpu_sharing *sharing) {
 }
 
 void probe_trace_write_gpu_sharing(probe_json *json, const probe_gpu_device *device,
-                                   probe_pid_view pids, int64_t realtime_ns) {
+                                   probe_pid_view pids, int64_t realtime_ns, bool final) {
     const probe_gpu_sharing *sharing = &device->sharing;
     if (device->accounted_peak_bytes > device->used.peak_bytes && device->used.any) {
         probe_json_string(json, "peak_mem_source", "nvml_accounting");
@@ -122,7 +144,7 @@ void probe_trace_write_gpu_sharing(probe_json *json, const probe_gpu_device *dev
     if (pids != PROBE_PIDS_FOREIGN && sharing->listed && others_reason(device, pids) == NULL) {
         write_others(json, sharing);
     }
-    write_absent(json, device, pids, realtime_ns);
+    write_absent(json, device, pids, realtime_ns, final);
 }
 
 void probe_trace_write_gpu_shared(probe_json *json, const probe_gpu_snapshot *gpu) {

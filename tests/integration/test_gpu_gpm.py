@@ -119,6 +119,18 @@ def test_activity_of_a_short_task_is_whole(replay: Replay, seconds: float) -> No
     assert found["tensor_activity_pct"] == pytest.approx(seconds / 2, abs=0.01)
 
 
+@pytest.mark.parametrize("instance", ["", "mig 0 0 gi=5 mem_mib=9728\n"])
+def test_activity_that_the_driver_does_not_tell_is_not_called_too_little(
+    replay: Replay, instance: str
+) -> None:
+    load = f"series {'0.0' if instance else '0'} util 0 70\n"
+    found = device(
+        replay.run(f"device 0 gpm=1 mem_mib=81920\n{instance}{load}{RINGLESS}", seconds=60)
+    )
+    assert (found["utilization_source"], found["pct"]) == ("nvml_gpm", 70)
+    assert found["absent"]["sm_activity_pct"].endswith("the driver does not tell its activity")
+
+
 def test_without_gpm_there_is_no_activity(replay: Replay) -> None:
     found = device(replay.run("device 0\nseries 0 util 0 90\n", seconds=60))
     assert not [key for key in found if key.removeprefix("peak_") in ACTIVITY]

@@ -161,9 +161,39 @@ def test_a_lost_device_says_why_its_energy_is_not_there(replay: Replay) -> None:
 def test_a_loss_is_explained_at_once(replay: Replay) -> None:
     """The Xid is there before the next look, and the lost device is left alone after it."""
     device = device_of(replay, f"{BUSY}event 0 t=71.2 type=xid data=79\nlost 0 t=71.2\n")
-    assert device["lost_at_ms"] == 12_000
-    assert device["xids"] == [{"xid": 79, "at_ms": 12_000}]
-    assert [call.at_s for call in replay.calls() if call.at_s > 72] == []
+    lost_ms = device["lost_at_ms"]
+    assert 11_200 <= lost_ms <= 12_200  # at the next look
+    assert device["xids"] == [{"xid": 79, "at_ms": lost_ms}]
+    assert [call.at_s for call in replay.calls() if call.at_s > 60 + lost_ms / 1000] == []
+
+
+def test_no_event_is_claimed_of_time_in_which_nobody_read_them(replay: Replay) -> None:
+    """The library is gone before the second look: both devices are lost, and nothing is known."""
+    two = f"{BUSY}device 1\nevent 0 t=61.5 type=xid data=13\nunload t=62\n"
+    for device in replay.run(two, seconds=12)["gpu"]["devices"]:
+        assert 2000 <= device["lost_at_ms"] <= 4000
+        assert not {"xids", "ecc_events", "double_bit_ecc_events"} & set(device)
+        assert device["absent"]["xids"] == "events were not read after 0 ms"
+
+
+def test_events_that_were_read_stay_although_later_ones_were_not(replay: Replay) -> None:
+    events = "event 0 t=62 type=xid data=13\nevent 0 t=69 type=xid data=31\n"
+    fail = "fail nvmlEventSetWait* from=68 code=UNKNOWN\n"
+    device = device_of(replay, BUSY + events + fail)
+    assert [event["xid"] for event in device["xids"]] == [13]
+    assert "double_bit_ecc_events" not in device
+    read_ms = device["xids"][0]["at_ms"]
+    assert device["absent"]["xids"] == f"events were not read after {read_ms} ms"
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(12, True), (60, False)])
+def test_a_device_is_not_called_unthrottled_of_time_that_nobody_saw(
+    replay: Replay, seconds: float, told: bool
+) -> None:
+    device = device_of(replay, f"{BUSY}lost 0 t=68\n", seconds=seconds)
+    assert ("throttle_reasons" in device) is told
+    reason = device.get("absent", {}).get("throttle_reasons", "")
+    assert reason.startswith("nobody looked after ") is not told
 
 
 def test_events_go_to_the_device_that_had_them(replay: Replay) -> None:

@@ -1,5 +1,6 @@
 """The helper as a process: what its end does to the task and the other way round."""
 
+import contextlib
 import os
 import signal
 import time
@@ -44,11 +45,12 @@ def wait_for_helper(wrapper_pid: int) -> int:
     while time.monotonic() < deadline:
         for child in children(wrapper_pid):
             process = Path("/proc", str(child))
-            if (
-                "gpu-probe-nvml" in (process / "cmdline").read_text()
-                and "poll" in (process / "wchan").read_text()
-            ):
-                return child
+            with contextlib.suppress(OSError):  # it may have ended meanwhile
+                if (
+                    "gpu-probe-nvml" in (process / "cmdline").read_text()
+                    and "poll" in (process / "wchan").read_text()
+                ):
+                    return child
     raise AssertionError("no helper came to rest within ten seconds")
 
 

@@ -94,6 +94,8 @@ def test_a_helper_that_is_killed_leaves_what_it_knew_and_no_more_is_said(
     [device] = trace["gpu"]["devices"]
     assert (device["pct"], device["peak"], device["avg_mem"]) == (pct, pct, 100)
     assert (
-        "the driver did not answer at the end: the GPU figures are of the time before"
+        "the NVML helper ended by signal 9: there are no GPU figures after that"
         in trace["probe"]["notes"]
     )
+    assert "xids" not in device
+    assert device["absent"]["xids"].startswith("events were not read after ")

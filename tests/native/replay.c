@@ -191,7 +191,7 @@ static void print(const probe_gpu_snapshot *gpu, int64_t realtime_ns) {
     probe_json_begin(&json, text, sizeof text);
     probe_json_open(&json, NULL, '{');
     if (gpu->count > 0) {
-        probe_trace_write_gpu(&json, gpu, realtime_ns);
+        probe_trace_write_gpu(&json, gpu, realtime_ns, true);
     }
     write_probe(&json, gpu, realtime_ns);
     probe_json_close(&json, '}');

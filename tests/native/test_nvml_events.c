@@ -5,9 +5,14 @@ static void event(int of, unsigned long long type, unsigned long long data) {
         (nvml_event_data){.device = &names[of], .type = type, .data = data};
 }
 
+static nvml_return wait_without_driver(void *set, nvml_event_data *event, unsigned int wait_ms) {
+    (void)set, (void)event, (void)wait_ms;
+    return NVML_E_UNINITIALIZED;
+}
+
 static void events_go_to_their_device_with_the_time_of_the_poll(void) {
     begin();
-    void *set = nvml_events_open(&api, reader, DEVICES);
+    void *set = nvml_events_open(&api, reader, DEVICES, 0);
     CHECK(set != NULL && device[0].health.events_valid);
     CHECK(!device[1].health.events_valid); /* not supported there */
     nvml_events_poll(&api, set, reader, DEVICES, 1, NVML_EVENTS_PER_POLL);
@@ -27,9 +32,21 @@ static void events_go_to_their_device_with_the_time_of_the_poll(void) {
     CHECK_INT(device[1].health.xids, 0);
 }
 
+static void it_is_known_up_to_when_they_were_read(void) {
+    begin();
+    void *set = nvml_events_open(&api, reader, DEVICES, 1);
+    CHECK_INT(device[0].health.events_ns, 1);
+    nvml_events_poll(&api, set, reader, DEVICES, 5, NVML_EVENTS_PER_POLL);
+    CHECK_INT(device[0].health.events_ns, 5);
+    nvml_api gone = api;
+    gone.event_wait = wait_without_driver;
+    nvml_events_poll(&gone, set, reader, DEVICES, 9, NVML_EVENTS_PER_POLL);
+    CHECK_INT(device[0].health.events_ns, 5);
+}
+
 static void a_flood_of_events_is_bounded(void) {
     begin();
-    void *set = nvml_events_open(&api, reader, DEVICES);
+    void *set = nvml_events_open(&api, reader, DEVICES, 0);
     for (int i = 0; i < 100; i++) {
         event(0, NVML_EVENT_XID, (unsigned long long)i);
     }
@@ -45,7 +62,7 @@ static void a_flood_of_events_is_bounded(void) {
 
 static void repetitions_make_room_for_other_numbers(void) {
     begin();
-    void *set = nvml_events_open(&api, reader, DEVICES);
+    void *set = nvml_events_open(&api, reader, DEVICES, 0);
     const unsigned long long rare[] = {13, 13, 31, 13, 79, 45, 13};
     for (int i = 0; i < 20; i++) {
         event(0, NVML_EVENT_XID, 13);
@@ -66,16 +83,17 @@ static void repetitions_make_room_for_other_numbers(void) {
 static void a_board_without_ecc_still_reports_xids(void) {
     begin();
     driver.register_dbe_code = NVML_E_NOT_SUPPORTED;
-    CHECK(nvml_events_open(&api, reader, DEVICES) != NULL);
+    CHECK(nvml_events_open(&api, reader, DEVICES, 0) != NULL);
     begin();
     driver.register_dbe_code = driver.register_code = NVML_E_NOT_SUPPORTED;
-    CHECK(nvml_events_open(&api, reader, DEVICES) == NULL);
+    CHECK(nvml_events_open(&api, reader, DEVICES, 0) == NULL);
     CHECK(!device[0].health.events_valid);
     nvml_events_poll(&api, NULL, reader, DEVICES, 1, NVML_EVENTS_PER_POLL);
 }
 
 int main(void) {
     events_go_to_their_device_with_the_time_of_the_poll();
+    it_is_known_up_to_when_they_were_read();
     a_flood_of_events_is_bounded();
     repetitions_make_room_for_other_numbers();
     a_board_without_ecc_still_reports_xids();

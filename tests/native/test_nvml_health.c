@@ -40,8 +40,8 @@ static void what_a_driver_refuses_is_asked_once(void) {
     driver.celsius = 66;
     driver.retired = 1;
     nvml_health_begin(reader, &api, 0);
-    nvml_health_read(reader, &api, true);
-    nvml_health_read(reader, &api, true);
+    nvml_health_read(reader, &api, 0, true);
+    nvml_health_read(reader, &api, 0, true);
     nvml_health_end(reader, &api, 1);
     CHECK_INT(driver.energy_calls, 1);
     CHECK_INT(driver.temperature_v_calls, 1);
@@ -55,10 +55,10 @@ static void temperature_peaks_and_reasons_add_up(void) {
     begin();
     driver.celsius_v = 80;
     driver.throttle = NVML_REASON_SW_POWER_CAP | 1; /* 1: idle, which is not throttling */
-    nvml_health_read(reader, &api, true);
+    nvml_health_read(reader, &api, 0, true);
     driver.celsius_v = 71;
     driver.throttle = NVML_REASON_HW_THERMAL;
-    nvml_health_read(reader, &api, true);
+    nvml_health_read(reader, &api, 0, true);
     CHECK(device[0].health.temp_valid && device[0].health.throttle_valid);
     CHECK_INT(device[0].health.peak_temp_c, 80);
     CHECK_INT(device[0].health.throttle_bits, NVML_REASON_SW_POWER_CAP | NVML_REASON_HW_THERMAL);
@@ -68,18 +68,18 @@ static void the_clock_is_that_of_a_busy_device(void) {
     begin();
     driver.mhz = 300;
     second(0, 0);
-    nvml_health_read(reader, &api, true);
+    nvml_health_read(reader, &api, 0, true);
     CHECK(!device[0].health.sm_clock_valid);
     driver.mhz = 1500;
     second(1, 90);
-    nvml_health_read(reader, &api, false);
+    nvml_health_read(reader, &api, 0, false);
     driver.mhz = 1200;
     second(2, 10);
-    nvml_health_read(reader, &api, false);
+    nvml_health_read(reader, &api, 0, false);
     driver.mhz = 300;
     second(3, 10);
     second(4, 0); /* it worked since the last look, but has just ended */
-    nvml_health_read(reader, &api, false);
+    nvml_health_read(reader, &api, 0, false);
     CHECK_INT(driver.clock_calls, 2);
     CHECK_INT(driver.throttle_calls, 4);
     CHECK_INT(device[0].health.min_sm_clock_mhz, 1200);
@@ -89,29 +89,29 @@ static void the_clock_is_that_of_a_busy_device(void) {
 static void an_idle_device_is_left_alone(void) {
     begin();
     second(0, 0);
-    nvml_health_read(reader, &api, false);
+    nvml_health_read(reader, &api, 0, false);
     CHECK_INT(driver.throttle_calls + driver.temperature_v_calls + driver.clock_calls, 0);
     device[0].gpu.readings = 0; /* nobody knows whether it is idle */
-    nvml_health_read(reader, &api, false);
+    nvml_health_read(reader, &api, 0, false);
     CHECK_INT(driver.throttle_calls, 1);
 }
 
 static void a_temperature_below_zero_is_none(void) {
     begin();
     driver.celsius_v = -7;
-    nvml_health_read(reader, &api, true);
+    nvml_health_read(reader, &api, 0, true);
     CHECK(!device[0].health.temp_valid);
     driver.celsius_v = 0;
-    nvml_health_read(reader, &api, true);
+    nvml_health_read(reader, &api, 0, true);
     CHECK(device[0].health.temp_valid);
 }
 
 static void a_driver_without_these_functions_is_no_harm(void) {
     const nvml_api old = {0};
     begin();
-    CHECK(nvml_events_open(&old, reader, DEVICES) == NULL);
+    CHECK(nvml_events_open(&old, reader, DEVICES, 0) == NULL);
     nvml_health_begin(reader, &old, 0);
-    nvml_health_read(reader, &old, true);
+    nvml_health_read(reader, &old, 0, true);
     nvml_health_end(reader, &old, 1);
     const probe_gpu_health nothing = {0};
     CHECK_INT(memcmp(&device[0].health, &nothing, sizeof nothing), 0);
