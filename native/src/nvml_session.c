@@ -105,7 +105,8 @@ static bool survives(nvml_session *session, nvml_reader *reader, nvml_class resu
     return false;
 }
 
-/* Memory of one device. One that does not tell is asked more and more rarely. */
+/* Memory of one device. One that does not tell is asked half as often, and no more rarely: there is
+ * no other source, and each second that is missed is a hole. */
 static nvml_class read_memory(nvml_session *session, nvml_reader *reader, bool last) {
     const int64_t now_ns = elapsed(session);
     const probe_gauge *used = &reader->out->used;
@@ -115,6 +116,10 @@ static nvml_class read_memory(nvml_session *session, nvml_reader *reader, bool l
     nvml_class result = nvml_reader_memory(reader, &session->api, now_ns, last);
     bool told = used->any && used->last_ns == now_ns;
     (void)nvml_rung_judge(&reader->memory_rung, told ? NVML_OK : NVML_E_NO_DATA, now_ns);
+    const int64_t rest_max_ns = 2 * session->config.interval_ns;
+    if (reader->memory_rung.rests_until_ns > now_ns + rest_max_ns) {
+        reader->memory_rung.rests_until_ns = now_ns + rest_max_ns;
+    }
     return result;
 }
 

@@ -7,7 +7,7 @@ import pytest
 from helpers.replay import TASK, Host, Replay
 
 DEVICE = "device 0 name=T4 mem_mib=16384 reserved_mib=450\nseries 0 util 60 50\n"
-HOLE = "fail nvmlDeviceGetMemoryInfo* from=62 to=118 code=UNKNOWN\n"
+HOLE = "fail nvmlDeviceGetMemoryInfo* from=62 to=110 code=UNKNOWN\n"
 HOST = Host(parents={11: TASK, 500: 1}, mem_total_kib=120 << 20)
 
 
@@ -19,9 +19,10 @@ def device_of(replay: Replay, scenario: str, *, seconds: float = 60) -> dict[str
 
 def test_a_hole_is_not_in_the_mean(replay: Replay) -> None:
     """2000 MiB until it begins; 6000 in its middle, and from its end on."""
-    device = device_of(replay, f"{DEVICE}series 0 mem 0 2000 62 6000 117 6000\n{HOLE}")
-    assert device["mem_coverage"] == pytest.approx(3 / 60, abs=1 / 60)
-    held_before, held_after = 1, 2
+    device = device_of(replay, f"{DEVICE}series 0 mem 0 2000 62 6000 109 6000\n{HOLE}")
+    held_before = 1
+    held_after = 60 * device["mem_coverage"] - held_before
+    assert 7 <= held_after <= 10  # it is asked again within two seconds of the hole's end
     expected = (2000 * held_before + 6000 * held_after) / (held_before + held_after)
     assert device["avg_mem"] == pytest.approx(expected, abs=1)
 
@@ -31,7 +32,7 @@ def test_readings_without_holes_cover_the_task(replay: Replay) -> None:
 
 
 def test_two_missing_readings_are_bridged(replay: Replay) -> None:
-    device = device_of(replay, f"{DEVICE}series 0 mem 0 2000\n" + HOLE.replace("118", "64"))
+    device = device_of(replay, f"{DEVICE}series 0 mem 0 2000\n" + HOLE.replace("110", "64"))
     assert (device["avg_mem"], device["mem_coverage"]) == (2000, 1.0)
 
 
@@ -95,7 +96,7 @@ def test_a_total_of_0_is_asked_again(replay: Replay) -> None:
     device = device_of(replay, nothing)
     assert {"unified_memory", "mem", "avg_mem"}.isdisjoint(device)
     assert "cannot be true" in device["absent"]["mem"]
-    assert len([call for call in replay.calls() if "MemoryInfo" in call.function]) > 60
+    assert len([call for call in replay.calls() if "MemoryInfo" in call.function]) > 40
 
 
 @pytest.mark.parametrize(
