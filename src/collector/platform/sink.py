@@ -81,6 +81,7 @@ class PlatformSink:
             if failure.is_foreign:
                 raise PlatformMisconfigured(f"{failure}") from failure
             self._delivery.note(failure)
+        spool.advance(collected=False)
 
     @property
     def run(self) -> RunState:
@@ -95,12 +96,16 @@ class PlatformSink:
         """
         handed = 0
         sender = Sender(self._delivery, self._stopping)
+        is_whole = False
         try:
             for record in records:
                 handed += self._hand_over(record, sender)
+            is_whole = True
             sender.close()
         except BaseException:
             sender.close(at_once=True)
+            if is_whole and not sender.has_failed:  # interrupted while only the sending went on
+                self._delivery.note_end()
             raise
         return handed
 
@@ -134,7 +139,7 @@ class PlatformSink:
 def send_spool(
     directory: Path, settings: Settings, *, policy: RetryPolicy | None = None
 ) -> Outcome:
-    """Send what a spool holds, and end its run.
+    """Send what a spool holds, and end its run if it was collected to its end.
 
     Raises:
         PlatformUnreached: the server has not taken everything; the rest is still in the spool.
@@ -144,8 +149,10 @@ def send_spool(
     try:
         delivery = _delivery(spool, settings, policy, threading.Event())
         try:
-            if spool.entries:
+            if spool.entries and spool.run.collected:
                 delivery.complete()
+            elif spool.pending:
+                delivery.flush()
         except CallFailed as failure:
             raise PlatformUnreached(
                 f"{failure}; {_tasks(spool.pending_tasks)} still kept in {directory}"
