@@ -1,5 +1,6 @@
 """The sink of Seqera Platform, and the sending of what it had to keep."""
 
+import hashlib
 import re
 import threading
 import uuid
@@ -187,11 +188,17 @@ def default_run_name(directory: Path) -> str:
 def key_of(record: TraceRecord) -> str:
     """Return what tells a task from all others: its whole hash, as its directory is named by it.
 
-    The short hash does not: among 10 000 tasks, two share one with a probability of 1 %.
+    The short hash does not: among 10 000 tasks, two share one with a probability of 1 %. In any
+    other directory there may have been several batch jobs, each of which is a task.
     """
     workdir = str(record["workdir"] or "")
     match = _HASHED_PATH.search(workdir)
-    return match[1] if match else workdir or str(record["hash"] or record["task_id"])
+    if match:
+        return match[1]
+    if workdir:
+        return f"{workdir}#{record['native_id']}" if record["native_id"] else workdir
+    known = (record.probe or {}).get("run_id") or record["hash"] or record["task_id"]
+    return str(known or hashlib.sha256(repr(record.to_dict()).encode()).hexdigest())
 
 
 def _delivery(
