@@ -56,20 +56,26 @@ def execute_platform(arguments: Namespace, collect: Callable[[], Iterable[TraceR
             _say(f"registered {run.name}: a run of its own, as a finished run cannot be added to")
         try:
             sink.write(collect())
+            outcome = sink.finish()
         except KeyboardInterrupt as interrupt:
+            step = f"run gpu-bench send {directory}" if sink.run.collected else "collect again"
             interrupt.message = (  # type: ignore[attr-defined]  # read where it is reported
-                f"interrupted; tasks that were not sent are kept in {directory}: collect again, or"
-                f" run gpu-bench send {directory}"
+                f"interrupted; what was not sent is kept in {directory}: {step}"
             )
             raise
-        return _report(sink.finish(), directory)
+        return _report(outcome, directory)
 
 
 def execute_send(arguments: Namespace) -> int:
-    """Send what a spool holds and return 0 if nothing is left in it."""
+    """Send what a spool holds and return 0 if nothing is left to do for its run."""
     settings = read_settings(os.environ)
     outcome = send_spool(arguments.spool, settings, policy=_policy(arguments))
     _say_sent(outcome)
+    if not (outcome.run.collected or outcome.run.completed):
+        raise SinkRejected(
+            f"the run {outcome.run.name} is not ended, as its collection was interrupted: collect"
+            " again, which adds the rest"
+        )
     return 0
 
 

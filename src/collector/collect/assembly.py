@@ -114,7 +114,12 @@ def _look(directory: str) -> Listing:
 
 
 def _read_evidence(listing: Listing, enabled: bool, options: CollectOptions) -> list[_Evidence]:
-    traces = read_task_traces(listing, options.host) if enabled else [Trace()]
+    traces = [Trace()]
+    if enabled:
+        try:
+            traces = read_task_traces(listing, options.host)
+        except Exception:  # how the task ended is told without them
+            _say_incomplete(listing.path)
     exit_status = None
     if _EXIT_FILE in listing.names:
         path = f"{listing.path}/{_EXIT_FILE}"

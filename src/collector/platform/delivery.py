@@ -174,11 +174,13 @@ class Delivery:
             self._end_ms = max(end_ms, self._end_ms or end_ms)
 
     def note_end(self) -> None:
-        """Keep the times of the run, which no task is added to any more."""
+        """Keep the times of the run, and that no task is added to it any more."""
         run = self.spool.run
         starts = [moment for moment in (run.start_ms, self._start_ms) if moment]
         ends = [moment for moment in (run.end_ms, self._end_ms) if moment]
-        self.spool.advance(start_ms=min(starts, default=None), end_ms=max(ends, default=None))
+        self.spool.advance(
+            start_ms=min(starts, default=None), end_ms=max(ends, default=None), collected=True
+        )
 
     def _send(self, number: int) -> None:
         items = self.spool.read(number)

@@ -42,6 +42,11 @@ class Sender:
             if len(self._window) in (1, BATCH_TASKS):
                 self._changed.notify_all()
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether something that was added may be lost."""
+        return self._error is not None
+
     def close(self, *, at_once: bool = False) -> None:
         """Hand over what waits; with `at_once` it is kept without another try of sending it.
 

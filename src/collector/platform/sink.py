@@ -1,5 +1,6 @@
 """The sink of Seqera Platform, and the sending of what it had to keep."""
 
+import hashlib
 import re
 import threading
 import uuid
@@ -81,6 +82,7 @@ class PlatformSink:
             if failure.is_foreign:
                 raise PlatformMisconfigured(f"{failure}") from failure
             self._delivery.note(failure)
+        spool.advance(collected=False)
 
     @property
     def run(self) -> RunState:
@@ -95,12 +97,16 @@ class PlatformSink:
         """
         handed = 0
         sender = Sender(self._delivery, self._stopping)
+        is_whole = False
         try:
             for record in records:
                 handed += self._hand_over(record, sender)
+            is_whole = True
             sender.close()
         except BaseException:
             sender.close(at_once=True)
+            if is_whole and not sender.has_failed:  # interrupted while only the sending went on
+                self._delivery.note_end()
             raise
         return handed
 
@@ -134,7 +140,7 @@ class PlatformSink:
 def send_spool(
     directory: Path, settings: Settings, *, policy: RetryPolicy | None = None
 ) -> Outcome:
-    """Send what a spool holds, and end its run.
+    """Send what a spool holds, and end its run if it was collected to its end.
 
     Raises:
         PlatformUnreached: the server has not taken everything; the rest is still in the spool.
@@ -144,8 +150,10 @@ def send_spool(
     try:
         delivery = _delivery(spool, settings, policy, threading.Event())
         try:
-            if spool.entries:
+            if spool.entries and spool.run.collected:
                 delivery.complete()
+            elif spool.pending:
+                delivery.flush()
         except CallFailed as failure:
             raise PlatformUnreached(
                 f"{failure}; {_tasks(spool.pending_tasks)} still kept in {directory}"
@@ -180,11 +188,17 @@ def default_run_name(directory: Path) -> str:
 def key_of(record: TraceRecord) -> str:
     """Return what tells a task from all others: its whole hash, as its directory is named by it.
 
-    The short hash does not: among 10 000 tasks, two share one with a probability of 1 %.
+    The short hash does not: among 10 000 tasks, two share one with a probability of 1 %. In any
+    other directory there may have been several batch jobs, each of which is a task.
     """
     workdir = str(record["workdir"] or "")
     match = _HASHED_PATH.search(workdir)
-    return match[1] if match else workdir or str(record["hash"] or record["task_id"])
+    if match:
+        return match[1]
+    if workdir:
+        return f"{workdir}#{record['native_id']}" if record["native_id"] else workdir
+    known = (record.probe or {}).get("run_id") or record["hash"] or record["task_id"]
+    return str(known or hashlib.sha256(repr(record.to_dict()).encode()).hexdigest())
 
 
 def _delivery(

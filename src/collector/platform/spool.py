@@ -45,7 +45,11 @@ class Outgoing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunState:
-    """A run and how far it has come. Moments are ms since 1970."""
+    """A run and how far it has come. Moments are ms since 1970.
+
+    `collected` says that every task of the last collection is in the spool or with the server;
+    only then may the run be ended, as nothing can be added to it afterwards.
+    """
 
     name: str
     endpoint: str
@@ -59,6 +63,7 @@ class RunState:
     start_ms: int | None = None
     end_ms: int | None = None
     begun: bool = False
+    collected: bool = False
     completed: bool = False
 
 

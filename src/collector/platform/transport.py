@@ -86,6 +86,8 @@ class HttpTransport:
             thread.join(min(_LOOK_S, max(0.0, deadline - time.monotonic())))
         if not outcome:
             self._pool = self._new_pool()
+            if self._stopping.is_set():
+                raise NoAnswer("its answer is not waited for any more")
             raise NoAnswer(f"no answer within {limit_s:.0f} s")
         if isinstance(outcome[0], NoAnswer):
             raise outcome[0]

@@ -1,13 +1,18 @@
 """Several traces of one task as one: ranks folded, and another program's trace merged with ours."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from collector.trace.fusion import Trace
 from collector.trace.gpu_folding import fold_gpus
 from collector.trace.numbers import COUNTERS, counter
 
 __all__ = ["fold_traces", "merge_traces"]
+
+_LOG = logging.getLogger(__name__)
+
+_Block: TypeAlias = Mapping[str, Any]
 
 _MEMORY = ("pct_mem", "vmem", "rss", "peak_vmem", "peak_rss")
 _NOTE = (
@@ -22,13 +27,23 @@ def fold_traces(traces: Sequence[Trace]) -> Trace:
     Counters are added up. `realtime` is from the first start to the last end. Control groups are
     left out: ranks on one host usually share theirs.
     """
+    gpus = [(t.gpu, t.text("hostname") or "", _realtime_ms(t)) for t in traces if t.gpu]
     return Trace(
-        proc=_fold_proc(traces),
-        gpu=fold_gpus(
-            [(t.gpu, t.text("hostname") or "", _realtime_ms(t)) for t in traces if t.gpu]
-        ),
-        probe=_fold_probe(traces),
+        proc=_contained("proc", lambda: _fold_proc(traces), None),
+        gpu=_contained("gpu", lambda: fold_gpus(gpus), None),
+        probe=_contained("probe", lambda: _fold_probe(traces), _decisive(traces)),
     )
+
+
+def _contained(
+    name: str, fold: Callable[[], _Block | None], otherwise: _Block | None
+) -> _Block | None:
+    """Fold one block; what is wrong with it must not cost the others."""
+    try:
+        return fold()
+    except Exception:
+        _LOG.exception("the %s blocks of several traces cannot be folded", name)
+        return otherwise
 
 
 def _realtime_ms(trace: Trace) -> int:
@@ -108,9 +123,8 @@ def _fold_probe(traces: Sequence[Trace]) -> Mapping[str, Any]:
     A rank that still runs decides first, then one that died by a signal, then the largest exit
     status.
     """
-    blocks: list[Mapping[str, Any]] = [trace.probe or {} for trace in traces]
-    decisive = max(blocks, key=_weight)
-    folded = dict(decisive)
+    blocks: list[_Block] = [trace.probe or {} for trace in traces]
+    folded = dict(_decisive(traces))
     for key in ("rank", "within"):
         folded.pop(key, None)
     if len({trace.text("array") for trace in traces}) > 1:
@@ -131,6 +145,10 @@ def _fold_probe(traces: Sequence[Trace]) -> Mapping[str, Any]:
     folded["notes"] = [_NOTE.format(count=len(traces)), *_union(blocks, "notes")]
     folded["traces"] = len(traces)
     return folded
+
+
+def _decisive(traces: Sequence[Trace]) -> _Block:
+    return max((trace.probe or {} for trace in traces), key=_weight)
 
 
 def _weight(probe: Mapping[str, Any]) -> tuple[bool, int, int]:

@@ -1,12 +1,13 @@
 """The gpu blocks of several ranks as one, each device counted once."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard, cast
 
 __all__ = ["fold_gpus"]
 
 _Block: TypeAlias = Mapping[str, Any]
 
+_LARGEST = 2**53
 _COMBINED = ("mem", "avg_mem", "peak_mem_used")
 
 
@@ -56,12 +57,17 @@ def _key(device: _Block, host: str) -> object:
 
 def _coverage(device: _Block) -> float:
     value = device.get("coverage")
-    return value if isinstance(value, int | float) else 0
+    return value if _is_sane(value) else 0
 
 
 def _values(devices: Sequence[_Block], key: str) -> list[float]:
     found = (device.get(key) for device in devices)
-    return [v for v in found if isinstance(v, int | float) and not isinstance(v, bool)]
+    return [value for value in found if _is_sane(value)]
+
+
+def _is_sane(value: object) -> TypeGuard[int | float]:
+    """Whether it is a finite number that can be added to others; a file may hold any."""
+    return type(value) in (int, float) and 0 <= cast("float", value) <= _LARGEST
 
 
 def _combine(devices: Sequence[_Block], driver: object) -> _Block:

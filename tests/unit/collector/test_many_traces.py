@@ -259,3 +259,48 @@ def test_another_programs_trace_comes_first(tmp_path: Path) -> None:
 def test_a_damaged_trace_costs_the_others_nothing(tmp_path: Path, damaged: bytes) -> None:
     found = directory_with(tmp_path, trace=damaged, gpu_probe=rank(1), trace_7_9_node=damaged)
     assert collect_task(found, ON)["rchar"] == 100
+
+
+@pytest.mark.parametrize(
+    "odd", [{"mem": 1.7e308}, {"pct": 1e30}, {"peak_mem_used": 1.7e308, "coverage": 10**300}]
+)
+def test_sc_003_an_absurd_figure_of_a_device_costs_no_other(
+    tmp_path: Path, odd: dict[str, float]
+) -> None:
+    """Two of 1.7e308 add up to infinity, which is no integer."""
+    ranks = {
+        f"trace_{i}": rank(i, gpu=gpu_block(devices=[device(f"u{i}", **odd)])) for i in range(3)
+    }
+    record = collect_task(directory_with(tmp_path, **ranks), ON)
+    assert (record["status"], record["exit"], record["rchar"]) == ("COMPLETED", 0, 300)
+    gpu = record.gpu_metrics or {}
+    assert gpu["avg_mem"] == 12000
+    assert gpu.keys().isdisjoint(odd)
+
+
+@pytest.mark.parametrize("block", ["proc", "gpus", "probe"])
+def test_sc_003_a_block_that_cannot_be_folded_costs_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: str
+) -> None:
+    def fail(_traces: object) -> None:
+        raise OverflowError("cannot convert float infinity to integer")
+
+    name = "fold_gpus" if block == "gpus" else f"_fold_{block}"
+    monkeypatch.setattr(f"collector.trace.folding.{name}", fail)
+    ranks = {f"trace_{i}": rank(i, gpu=gpu_block(devices=[device(f"u{i}")])) for i in range(2)}
+    record = collect_task(directory_with(tmp_path, **ranks), ON)
+    assert (record["status"], record["exit"]) == ("COMPLETED", 0)
+    assert (record["rchar"] is None) == (block == "proc")
+    assert (record.gpu_metrics is None) == (block == "gpus")
+    assert record.probe is not None
+
+
+def test_sc_003_traces_that_cannot_be_read_cost_no_exit_status(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_listing: object, _host: object) -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr("collector.collect.assembly.read_task_traces", fail)
+    record = collect_task(directory_with(tmp_path, trace_1=rank(1)), ON)
+    assert (record["status"], record["exit"]) == ("COMPLETED", 0)
