@@ -25,6 +25,7 @@ SERIES = (
 )
 _CENT = Decimal("0.01")
 _UNKNOWN = math.nan
+_LARGEST = 2.0**63  # what a count can be; beyond 28 digits nothing can be rounded either
 
 
 def series_values(task: Mapping[str, Any]) -> tuple[float | None, ...]:
@@ -64,11 +65,14 @@ class RunMetrics:
         self._processes: dict[str, _Process] = {}
 
     def add(self, process: str, name: str, values: Iterable[float | None]) -> None:
-        """Add an ended task; its process is the text after the last colon."""
+        """Add an ended task; its process is the text after the last colon.
+
+        A figure that nothing can have, such as 1e300 percent, counts as not known.
+        """
         group = self._processes.setdefault(process.rpartition(":")[2], _Process())
         group.names.append(name)
         for column, value in zip(group.columns, values, strict=True):
-            column.append(_UNKNOWN if value is None else value)
+            column.append(value if value is not None and abs(value) <= _LARGEST else _UNKNOWN)
 
     def summary(self) -> list[dict[str, Any]]:
         """Return `complete.metrics`: an object a process, in the order of first sight."""

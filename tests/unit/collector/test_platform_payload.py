@@ -1,12 +1,13 @@
 """Facts of the Tower trace protocol, by the number of their section: 3.5 and 3.8."""
 
+import math
 from typing import Any
 
 import orjson
 import pytest
 
 from collector.platform.payload import camel_case, gpu_metrics, instant, is_mock, task_payload
-from collector.platform.series import SERIES, quantile, series_values, summarize
+from collector.platform.series import SERIES, RunMetrics, quantile, series_values, summarize
 from collector.platform.tally import Tally, entry_of, metrics_of
 from collector.record import FIELDS, FieldValue
 from helpers.builders import gpu_block, record, sample_trace
@@ -281,3 +282,14 @@ def test_3_4_progress_follows_every_change() -> None:
     progress = tally.progress()
     assert (progress["running"], progress["succeeded"], progress["loadCpus"]) == (0, 1, 0)
     assert tally.failures == 1
+
+
+@pytest.mark.parametrize("absurd", [1e300, -1e300, 1.7e308, math.inf, 10**400])
+def test_an_absurd_figure_is_in_no_series(absurd: float) -> None:
+    """Two of 1.7e308 add up to infinity, and 1e300 has no cents to be rounded."""
+    metrics = RunMetrics()
+    for name, pct in (("a", absurd), ("b", 40.0), ("c", absurd)):
+        metrics.add("p", name, [None] * 9 + [pct, 2.0**63, None])
+    (process,) = metrics.summary()
+    assert (process["gpuUsage"]["mean"], process["gpuUsage"]["maxLabel"]) == (40.0, "b")
+    assert process["gpuMemPeak"]["max"] == 2.0**63
