@@ -13,7 +13,7 @@ from urllib.parse import quote, urlsplit
 
 import orjson
 
-from collector.platform.failures import CallFailed, explain
+from collector.platform.failures import CallFailed, explain, hide
 from collector.platform.retry import RETRIED, RetryPolicy, retry_after_s, wait_s
 from collector.platform.settings import Settings, authorization
 from collector.platform.transport import Answer, HttpTransport, NoAnswer, Transport
@@ -21,6 +21,7 @@ from collector.platform.transport import Answer, HttpTransport, NoAnswer, Transp
 __all__ = ["PlatformClient", "call_path"]
 
 _LOG = logging.getLogger(__name__)
+_SHORTEST = 8  # what is shorter is no token, and could be part of any word
 
 Pause = Callable[[float], bool]
 
@@ -58,6 +59,8 @@ class PlatformClient:
         self._transport = transport or HttpTransport(settings.endpoint)
         self._clock = clock
         self._authorization = authorization(settings.token)
+        forms = (settings.token, quote(settings.token, safe=""), self._authorization.split()[-1])
+        self._secrets = tuple(form for form in dict.fromkeys(forms) if len(form) >= _SHORTEST)
         parts = urlsplit(settings.endpoint)
         self.place = f"{parts.scheme}://{parts.netloc}"
 
@@ -131,11 +134,11 @@ class PlatformClient:
 
     def _result(self, answer: Answer) -> Mapping[str, Any]:
         if 300 <= answer.status < 400:
-            raise self._failure(_redirection(answer), status=answer.status)
+            target = hide(answer.headers.get("location", ""), self._secrets)
+            raise self._failure(_redirection(answer.status, target), status=answer.status)
         if not 200 <= answer.status < 300:
-            hidden = (self._settings.token, self._authorization.split()[-1])
             raise self._failure(
-                explain(answer.status, answer.body, secrets=hidden),
+                explain(answer.status, answer.body, secrets=self._secrets),
                 status=answer.status,
                 is_passing=answer.status in RETRIED,
                 is_foreign=answer.status == 404,
@@ -148,7 +151,10 @@ class PlatformClient:
             raise self._failure("what answers there is not Seqera Platform", is_foreign=True)
         if parsed.get("status") == "KO":
             raise self._failure("the call was answered with KO")
-        return parsed
+        return {
+            key: hide(value, self._secrets) if isinstance(value, str) else value
+            for key, value in parsed.items()
+        }
 
     def _failure(
         self, reason: str, *, status: int = 0, is_passing: bool = False, is_foreign: bool = False
@@ -161,11 +167,11 @@ class PlatformClient:
         )
 
 
-def _redirection(answer: Answer) -> str:
+def _redirection(status: int, location: str) -> str:
     try:
-        target = urlsplit(answer.headers.get("location", ""))
+        target = urlsplit(location)
     except ValueError:
         target = urlsplit("")
     host = "".join(c for c in (target.hostname or "") if c.isprintable())
     place = f"{target.scheme}://{host}" if host else "another place"
-    return f"HTTP {answer.status}: it leads to {place:.100}, where the token is not sent"
+    return f"HTTP {status}: it leads to {place:.100}, where the token is not sent"

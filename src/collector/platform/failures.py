@@ -6,10 +6,11 @@ import orjson
 
 from collector.errors import CollectorError
 
-__all__ = ["CallFailed", "explain", "message_of"]
+__all__ = ["CallFailed", "explain", "hide", "message_of"]
 
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 _SHOWN = 200
+_HIDDEN = "[secure]"
 _LOOKED_AT_BYTES = 16 * 1024  # looking for a title takes the square of that, at worst
 
 
@@ -46,11 +47,19 @@ def message_of(body: bytes | None) -> str | None:
     return " ".join(title[1].split()) if title and title[1].strip() else text
 
 
+def hide(text: str, secrets: tuple[str, ...]) -> str:
+    """Return a server's text without the tokens in it."""
+    for secret in secrets:
+        text = text.replace(secret, _HIDDEN)
+    return text
+
+
 def explain(status: int, body: bytes, *, secrets: tuple[str, ...]) -> str:
     """Return one printable line about an error status; tokens that a server repeats are hidden."""
-    said = message_of(body[:_LOOKED_AT_BYTES]) or ""
-    for secret in secrets:
-        said = said.replace(secret, "[secure]")
+    for secret in secrets:  # before anything is cut, which could leave a part of one
+        body = body.replace(secret.encode(), _HIDDEN.encode())
+    # Once more, as JSON can write any character in another way.
+    said = hide(message_of(body[:_LOOKED_AT_BYTES]) or "", secrets)
     line = " ".join("".join(c if c.isprintable() else " " for c in said).split())
     hints = {
         401: "the access token was not accepted; check TOWER_ACCESS_TOKEN",

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from urllib.parse import quote
 
 import orjson
 import pytest
@@ -11,6 +12,7 @@ from collector.platform import RetryPolicy, RunState, Settings, Spool
 from collector.platform.client import PlatformClient
 from collector.platform.delivery import Delivery
 from collector.platform.failures import CallFailed
+from collector.platform.settings import authorization
 from collector.platform.spool import Outgoing
 from collector.platform.transport import Answer, NoAnswer
 
@@ -168,3 +170,26 @@ def test_an_answer_without_a_workflow_id_is_of_another_server(
     with pytest.raises(CallFailed, match="TOWER_API_ENDPOINT") as raised:
         delivery.register()
     assert raised.value.is_foreign
+
+
+@pytest.mark.parametrize("token", ["ab/cd+0123456789==", "0123456789abcdef"])
+@pytest.mark.parametrize("form", ["plain", "quoted", "header"])
+def test_a_token_in_an_answer_is_not_taken_over(
+    server: Server, tmp_path: Path, token: str, form: str
+) -> None:
+    """The run's page is printed, and so is where a redirect leads to."""
+    encoded = authorization(token).split()[-1]
+    shown = {"plain": token, "quoted": quote(token, safe=""), "header": encoded}[form]
+    client = PlatformClient(
+        Settings(endpoint="https://x.example", token=token), transport=server, pause=server.pause
+    )
+    spool = Spool.open(tmp_path / "s", new=RUN)
+    answered = {"workflowId": "w1", "watchUrl": f"https://x.example/?t={shown}"}
+    server.failing = Answer(status=200, headers={}, body=orjson.dumps(answered))
+    Delivery(spool, client).register()
+    assert spool.run.watch_url == "https://x.example/?t=[secure]"
+    server.failing = status(307, Location=f"https://{shown}.example/")
+    with pytest.raises(CallFailed, match="leads to") as caught:
+        Delivery(spool, client).flush()
+    assert shown.lower() not in str(caught.value).lower()
+    spool.close()

@@ -96,6 +96,14 @@ def test_what_a_server_says_is_one_printable_line_of_bounded_length_without_the_
     assert said.isprintable()
     assert len(said) < 300
     assert explain(400, b'{"message":"not tok-en"}', secrets=("tok-en",)).endswith("not [secure]")
+    escaped = rb'{"message":"not \u0074ok-en"}'
+    assert explain(400, escaped, secrets=("tok-en",)).endswith("not [secure]")
+
+
+@pytest.mark.parametrize("blanks", range(16 * 1024 - 40, 16 * 1024 + 1, 7))
+def test_a_token_is_hidden_before_what_the_server_says_is_cut(blanks: int) -> None:
+    said = explain(500, b"x" + b" " * blanks + HEX_TOKEN.encode(), secrets=(HEX_TOKEN,))
+    assert HEX_TOKEN[:4] not in said
 
 
 def test_3_7_the_limits_are_those_of_nextflow() -> None:
