@@ -83,7 +83,9 @@ def test_one_scenario_gives_one_gpu_block(
     gpu_wrapper.run("sleep", "1.2", NVMLMOCK_T0=os.environ["NVMLMOCK_T0"])
     inside, outside = sampler.trace["gpu"], gpu_wrapper.trace()["gpu"]
     assert list(inside) == list(outside)
-    assert list(inside["devices"][0]) == list(outside["devices"][0])
+    # A mean of power takes a second between two readings, which a busy machine may not leave.
+    keys = [[k for k in gpu["devices"][0] if k != "avg_power_mw"] for gpu in (inside, outside)]
+    assert keys[0] == keys[1]
     varying = {"active_time", "devices"}
     assert {k: v for k, v in inside.items() if k not in varying} == {
         k: v for k, v in outside.items() if k not in varying
