@@ -13,6 +13,7 @@ from helpers.control_groups import group_of, groups_left
 from helpers.places import mount
 from helpers.platform_server import TOKEN, PlatformDouble, platform_double
 from helpers.platform_tasks import TASKS, make_tasks
+from helpers.slow_mount import SlowMount
 from helpers.wrapper import Wrapper
 
 
@@ -43,6 +44,28 @@ def spare(tmp_path: Path) -> Path:
     directory = tmp_path / "spare"
     directory.mkdir()
     return directory
+
+
+def mounted(directory: Path) -> Iterator[SlowMount]:
+    directory.mkdir()
+    try:
+        mount_point = SlowMount(directory)
+    except OSError as error:
+        pytest.skip(f"no FUSE here: {error}")
+    with mount_point:
+        yield mount_point
+
+
+@pytest.fixture
+def slow(tmp_path: Path) -> Iterator[SlowMount]:
+    """A network file system, of a kind, at `slow`."""
+    yield from mounted(tmp_path / "slow")
+
+
+@pytest.fixture
+def dead(tmp_path: Path) -> Iterator[SlowMount]:
+    """A mount at `dead`, which still answers."""
+    yield from mounted(tmp_path / "dead")
 
 
 @pytest.fixture

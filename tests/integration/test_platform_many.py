@@ -3,7 +3,7 @@
 import random
 import threading
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,7 @@ import pytest
 from collector.platform import PlatformSink, RetryPolicy, Settings, Spool, new_run
 from collector.record import TraceRecord
 from helpers.builders import gpu_block, record
-from helpers.platform_server import TOKEN, Fault, platform_double
+from helpers.platform_server import TOKEN, Fault, PlatformDouble, platform_double
 
 TASKS = 10_000
 FAULTS = (
@@ -88,6 +88,15 @@ def test_10_000_tasks_and_a_call_in_twenty_that_fails_every_task_once_in_its_las
         assert len(double.run.metrics) == 7
 
 
+@contextmanager
+def slow_sink(double: PlatformDouble, directory: Path) -> Iterator[PlatformSink]:
+    """A sink for a source that takes its time."""
+    settings = Settings(endpoint=double.endpoint, token=TOKEN)
+    run = new_run("slow", settings, command=["c"], directories=[directory])
+    with closing(Spool.open(directory / "s", secret=TOKEN, new=run)) as spool:
+        yield PlatformSink(spool, settings)
+
+
 def test_3_6_while_nothing_happens_the_server_hears_that_the_run_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,10 +114,7 @@ def test_3_6_while_nothing_happens_the_server_hears_that_the_run_goes_on(
 
     with platform_double() as double:
         double.script = script
-        settings = Settings(endpoint=double.endpoint, token=TOKEN)
-        run = new_run("slow", settings, command=["c"], directories=[tmp_path])
-        with closing(Spool.open(tmp_path / "s", secret=TOKEN, new=run)) as spool:
-            sink = PlatformSink(spool, settings)
+        with slow_sink(double, tmp_path) as sink:
             sink.write(source())
             assert sink.finish().failure is None
     assert double.bodies("heartbeat")[0]["progress"]["running"] == 1
@@ -130,10 +136,7 @@ def test_3_6_a_task_is_sent_while_the_next_one_is_awaited(tmp_path: Path) -> Non
 
     with platform_double() as double:
         double.script = script
-        settings = Settings(endpoint=double.endpoint, token=TOKEN)
-        run = new_run("slow", settings, command=["c"], directories=[tmp_path])
-        with closing(Spool.open(tmp_path / "s", secret=TOKEN, new=run)) as spool:
-            sink = PlatformSink(spool, settings)
+        with slow_sink(double, tmp_path) as sink:
             assert sink.write(source()) == 2
             assert sink.finish().sent == 2
     assert [len(body["tasks"]) for body in double.bodies("progress")] == [1, 1]

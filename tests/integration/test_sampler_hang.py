@@ -4,7 +4,6 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,18 +20,6 @@ with probe.Sampler(trace_file=sys.argv[1]) as sampler:
     begin = time.monotonic()
 print(json.dumps([time.monotonic() - begin, sampler.trace["probe"]["state"]]), flush=True)
 """
-
-
-@pytest.fixture
-def slow(tmp_path: Path) -> Iterator[SlowMount]:
-    directory = tmp_path / "slow"
-    directory.mkdir()
-    try:
-        mounted = SlowMount(directory)
-    except OSError as error:
-        pytest.skip(f"no FUSE here: {error}")
-    with mounted:
-        yield mounted
 
 
 def test_a_file_system_that_answers_gets_every_trace(slow: SlowMount, tmp_path: Path) -> None:

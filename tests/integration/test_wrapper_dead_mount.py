@@ -17,27 +17,6 @@ from helpers.wrapper import Wrapper
 READY = "trap 'exit 5' USR1; echo ready; while :; do sleep 0.05; done"
 
 
-@pytest.fixture
-def dead(tmp_path: Path) -> Iterator[SlowMount]:
-    """A mount at `dead`, which still answers."""
-    directory = tmp_path / "dead"
-    directory.mkdir()
-    try:
-        mounted = SlowMount(directory)
-    except OSError as error:
-        pytest.skip(f"no FUSE here: {error}")
-    with mounted:
-        yield mounted
-
-
-@pytest.fixture
-def spare(tmp_path: Path) -> Path:
-    """A directory for TMPDIR."""
-    directory = tmp_path / "spare"
-    directory.mkdir()
-    return directory
-
-
 def rescued(spare: Path) -> Path:
     (path,) = spare.glob(f"gpu-probe-{os.geteuid()}/*.trace.json")
     return path

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -109,19 +108,6 @@ def test_something_else_stands_in_the_traces_place(wrapper: Wrapper, kind: str) 
     assert wrapper.run("true").returncode == 0
     assert json.loads((fusion / "gpu-probe.json").read_bytes())["probe"]["exit"] == 0
     assert place.is_symlink() or not place.is_file()
-
-
-@pytest.fixture
-def slow(tmp_path: Path) -> Iterator[SlowMount]:
-    """A network file system, of a kind."""
-    directory = tmp_path / "slow"
-    directory.mkdir()
-    try:
-        mounted = SlowMount(directory)
-    except OSError as error:
-        pytest.skip(f"no FUSE here: {error}")
-    with mounted:
-        yield mounted
 
 
 def test_a_file_system_without_links_and_exchange(
